@@ -1,0 +1,29 @@
+PYTHON ?= python3
+BIN := .venv/bin
+READY := .venv/.ready
+
+.PHONY: demo test check bench clean
+
+demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
+	$(BIN)/raan demo
+
+test: $(READY)  ## every test
+	$(BIN)/python -m pytest -q
+
+check: $(READY)  ## ruff, mypy (strict), the layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## what is measured, and against whom
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf .venv
+
+# Installed anew only when the project's dependencies change.
+$(READY): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	touch $(READY)

@@ -1,0 +1,39 @@
+"""The command line. Each command has a file of its own, and imports what is heavy when it runs."""
+
+from typing import Annotated
+
+import typer
+
+from raan.cli.console import run
+from raan.cli.demo import demo
+
+app = typer.Typer(
+    name="raan",
+    help="Make classifiers fair: Robust Adversarial Attribute Neighbourhood learning.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+
+
+def _version(asked: bool) -> None:
+    if asked:
+        from raan import __version__
+
+        typer.echo(f"raan {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    debug: Annotated[bool, typer.Option("--debug", help="Show the whole traceback of an error.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
+    """Options of every command."""
+
+
+def main() -> None:
+    """What the `raan` command runs."""
+    run(app)

@@ -1,0 +1,58 @@
+"""Groups, fairness metrics with their reasons for being undefined, and the audit of a classifier."""
+
+from raan.fairness.audit import audit
+from raan.fairness.bootstrap import Estimate, interval, resample
+from raan.fairness.findings import Audit, Cell, Group, Rates
+from raan.fairness.groups import (
+    UNKNOWN,
+    Codes,
+    check_lengths,
+    encode_attribute,
+    encode_classes,
+    encode_label,
+)
+from raan.fairness.metrics import (
+    Metrics,
+    accuracy,
+    attribute_accuracy,
+    count,
+    demographic_parity_gap,
+    equalized_odds_gap,
+    false_positive_rate,
+    group_accuracy,
+    metrics,
+    selection_rate,
+    true_positive_rate,
+    undefined,
+    worst_group_accuracy,
+)
+
+__all__ = [
+    "UNKNOWN",
+    "Audit",
+    "Cell",
+    "Codes",
+    "Estimate",
+    "Group",
+    "Metrics",
+    "Rates",
+    "accuracy",
+    "attribute_accuracy",
+    "audit",
+    "check_lengths",
+    "count",
+    "demographic_parity_gap",
+    "encode_attribute",
+    "encode_classes",
+    "encode_label",
+    "equalized_odds_gap",
+    "false_positive_rate",
+    "group_accuracy",
+    "interval",
+    "metrics",
+    "resample",
+    "selection_rate",
+    "true_positive_rate",
+    "undefined",
+    "worst_group_accuracy",
+]

@@ -1,0 +1,132 @@
+"""How well a classifier serves the groups of a sensitive attribute, with confidence intervals."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import TypeAlias
+
+import numpy as np
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raan.fairness.bootstrap import Estimate, estimate, resample
+from raan.fairness.findings import Audit, Cell, Group, Rates
+from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_classes
+from raan.fairness.metrics import (
+    accuracy,
+    attribute_accuracy,
+    count,
+    demographic_parity_gap,
+    equalized_odds_gap,
+    false_positive_rate,
+    group_accuracy,
+    selection_rate,
+    true_positive_rate,
+    undefined,
+    worst_group_accuracy,
+)
+
+Metric: TypeAlias = Callable[..., Tensor]
+Measure: TypeAlias = Callable[[Metric], Tensor]
+
+
+def audit(
+    y_true: object,
+    y_pred: object,
+    sensitive_features: object,
+    *,
+    confidence: float = 0.95,
+    replicates: int = 1000,
+    min_count: int = 1,
+    random_state: int | np.random.Generator | None = 0,
+) -> Audit:
+    """Measure how predictions serve the groups of the sensitive features.
+
+    A class that is predicted but never true is legal: the metrics that need samples of it are undefined.
+    So are, with `min_count`, the rates over fewer samples than that. Undefined is nan, with the reason.
+    """
+    _check_options(confidence, replicates, min_count)
+    label, prediction, attribute = _encode(y_true, y_pred, sensitive_features)
+    counts = _count(label, attribute, prediction)
+    resampled = resample(counts, replicates, np.random.default_rng(random_state))
+    measure = partial(estimate, counts=counts, replicates=resampled, confidence=confidence, min_count=min_count)
+    return Audit(
+        count=len(label.codes),
+        unknown=int((attribute.codes < 0).sum()),
+        confidence=confidence,
+        accuracy=Estimate(*measure(accuracy).tolist()),
+        worst_group_accuracy=Estimate(*measure(worst_group_accuracy).tolist()),
+        demographic_parity_gap=Estimate(*measure(demographic_parity_gap).tolist()),
+        equalized_odds_gap=Estimate(*measure(equalized_odds_gap).tolist()),
+        groups=_groups(measure, counts, label.names, attribute.names),
+        cells=_cells(measure, counts, label.names, attribute.names),
+        undefined=undefined(counts, label.names, attribute.names, min_count=min_count),
+    )
+
+
+def _check_options(confidence: float, replicates: int, min_count: int) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence}: expected a share between 0 and 1, such as 0.95")
+    if replicates < 1:
+        raise ValueError(f"replicates is {replicates}: expected at least 1; 1000 give steady intervals")
+    if min_count < 1:
+        raise ValueError(f"min_count is {min_count}: expected at least 1")
+
+
+def _encode(y_true: object, y_pred: object, sensitive_features: object) -> tuple[Codes, Codes, Codes]:
+    """The columns as codes, equally long; classes are numbered over the union of labels and predictions."""
+    label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
+    attribute = encode_attribute(sensitive_features)
+    check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
+    if len(label.names) < 2:
+        raise ValueError(f"y_true and y_pred hold one class only, {label.names[0]!r}: expected at least two")
+    return label, prediction, attribute
+
+
+def _count(label: Codes, attribute: Codes, prediction: Codes) -> Float[Tensor, "label attribute prediction"]:
+    return count(
+        torch.from_numpy(label.codes),
+        torch.from_numpy(attribute.codes),
+        torch.from_numpy(prediction.codes),
+        classes=len(label.names),
+        attributes=len(attribute.names),
+    )
+
+
+def _cells(
+    measure: Measure,
+    counts: Float[Tensor, "label attribute prediction"],
+    class_names: tuple[str, ...],
+    attribute_names: tuple[str, ...],
+) -> tuple[Cell, ...]:
+    """One row for each class and attribute value."""
+    size = counts.sum(-1).long().tolist()
+    measured = measure(group_accuracy).tolist()
+    return tuple(
+        Cell(label, group, size[i][j], Estimate(*measured[i][j]))
+        for i, label in enumerate(class_names)
+        for j, group in enumerate(attribute_names)
+    )
+
+
+def _groups(
+    measure: Measure,
+    counts: Float[Tensor, "label attribute prediction"],
+    class_names: tuple[str, ...],
+    attribute_names: tuple[str, ...],
+) -> tuple[Group, ...]:
+    """One row for each attribute value."""
+    size = counts.sum((0, 2)).long().tolist()
+    measured = measure(attribute_accuracy).tolist()
+    rates = torch.stack([measure(rate) for rate in (selection_rate, true_positive_rate, false_positive_rate)], 2)
+    return tuple(
+        Group(name, size[j], Estimate(*measured[j]), _rates(rates[j], class_names))
+        for j, name in enumerate(attribute_names)
+    )
+
+
+def _rates(rates: Float[Tensor, "label 3 3"], class_names: tuple[str, ...]) -> tuple[Rates, ...]:
+    """The selection, true and false positive rate of every class; of two classes the last one says it all."""
+    named = list(zip(class_names, rates.tolist(), strict=True))
+    shown = named[-1:] if len(named) == 2 else named
+    return tuple(Rates(label, *(Estimate(*bounds) for bounds in of_class)) for label, of_class in shown)

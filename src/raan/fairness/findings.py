@@ -1,0 +1,238 @@
+"""What an audit finds, as plain values, as a table for the terminal, in plain English, and for JSON."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from raan.fairness.bootstrap import Estimate
+
+SMALL = 30
+"""A group of fewer samples is named as small: the bootstrap understates how little is known of it."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The samples of one class and one attribute value."""
+
+    label: str
+    group: str
+    count: int
+    accuracy: Estimate
+
+
+@dataclass(frozen=True)
+class Rates:
+    """How often one class is predicted: for all samples, for those of the class, and for the others."""
+
+    label: str
+    selection_rate: Estimate
+    true_positive_rate: Estimate
+    false_positive_rate: Estimate
+
+
+@dataclass(frozen=True)
+class Group:
+    """The samples of one attribute value. Where there are two classes, `rates` are of the last one alone."""
+
+    name: str
+    count: int
+    accuracy: Estimate
+    rates: tuple[Rates, ...]
+
+
+@dataclass(frozen=True)
+class Audit:
+    """What `audit` found: `str(...)` is a table, `reading` a paragraph, `to_dict()` is ready for JSON.
+
+    Intervals are percentiles of the bootstrap. A gap is a largest absolute difference, so its interval
+    tends to lie above zero even between groups that are served alike: compare it with a baseline's.
+    """
+
+    count: int
+    unknown: int
+    confidence: float
+    accuracy: Estimate
+    worst_group_accuracy: Estimate
+    demographic_parity_gap: Estimate
+    equalized_odds_gap: Estimate
+    groups: tuple[Group, ...]
+    cells: tuple[Cell, ...]
+    undefined: tuple[str, ...]
+
+    @property
+    def small(self) -> tuple[str, ...]:
+        """The groups, and the classes within larger groups, that have samples but fewer than 30."""
+        few = {group.name for group in self.groups if group.count < SMALL}
+        groups = (f"group {group.name!r} ({group.count})" for group in self.groups if group.name in few)
+        cells = (
+            f"class {cell.label!r} of group {cell.group!r} ({cell.count})"
+            for cell in self.cells
+            if 0 < cell.count < SMALL and cell.group not in few
+        )
+        return (*groups, *cells)
+
+    @property
+    def reading(self) -> str:
+        """The audit in plain English: accuracy, the worst-served group, the gaps, and what is undefined."""
+        return " ".join(_sentences(self))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The audit as dicts, lists, strings and numbers, with None for what is undefined."""
+        found: dict[str, Any] = _jsonable({**asdict(self), "small": self.small})
+        return found
+
+    def __str__(self) -> str:
+        tables = (_overall_table(self), _group_table(self), _cell_table(self))
+        return "\n\n".join([_title(self), *map(_aligned, tables), *_notes(self)])
+
+
+def _jsonable(value: Any) -> Any:
+    """The value with lists for tuples and None for nan, all the way down."""
+    if isinstance(value, dict):
+        return {key: _jsonable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_jsonable(item) for item in value]
+    return None if isinstance(value, float) and math.isnan(value) else value
+
+
+def _overall(audit: Audit) -> dict[str, Estimate]:
+    """The metrics of the whole by the names they have in text."""
+    return {
+        "accuracy": audit.accuracy,
+        "worst group accuracy": audit.worst_group_accuracy,
+        "demographic parity gap": audit.demographic_parity_gap,
+        "equalized odds gap (sum)": audit.equalized_odds_gap,
+    }
+
+
+def _level(audit: Audit) -> str:
+    return f"{100 * audit.confidence:g}%"
+
+
+def _samples(number: int) -> str:
+    return f"{number:,} sample{'' if number == 1 else 's'}"
+
+
+# The table
+
+
+def _title(audit: Audit) -> str:
+    classes = len({cell.label for cell in audit.cells})
+    return (
+        f"Fairness audit of {audit.count:,} samples: {classes} classes, {len(audit.groups)} groups "
+        f"({_level(audit)} bootstrap intervals in brackets)"
+    )
+
+
+def _overall_table(audit: Audit) -> list[list[str]]:
+    return [[name, _bracketed(estimate)] for name, estimate in _overall(audit).items()]
+
+
+def _group_table(audit: Audit) -> list[list[str]]:
+    """One line for each group and class whose rates are given; a group's own numbers stand once."""
+    header = ["group", "    count", "accuracy", "class", "selected", "true positives", "false positives"]
+    rows = [header]
+    for group in audit.groups:
+        own = [group.name, f"{group.count:9,}", _bracketed(group.accuracy)]
+        for rates in group.rates:
+            measured = (rates.selection_rate, rates.true_positive_rate, rates.false_positive_rate)
+            rows.append([*own, rates.label, *map(_bracketed, measured)])
+            own = ["", "", ""]
+    return rows
+
+
+def _cell_table(audit: Audit) -> list[list[str]]:
+    rows = ([cell.label, cell.group, f"{cell.count:9,}", _bracketed(cell.accuracy)] for cell in audit.cells)
+    return [["class", "group", "    count", "accuracy"], *rows]
+
+
+def _notes(audit: Audit) -> Iterator[str]:
+    """What the numbers do not show: unknown attributes, undefined metrics, small groups."""
+    if audit.unknown:
+        yield f"Unknown attribute: {_samples(audit.unknown)}, counted in the accuracy only."
+    if audit.undefined:
+        yield "\n".join(["Undefined metrics, for these reasons:", *(f"  {why}" for why in audit.undefined)])
+    if audit.small:
+        yield "\n".join([f"Fewer than {SMALL} samples, read with care:", *(f"  {who}" for who in audit.small)])
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> str:
+    """The rows as lines whose columns stand below one another."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _bracketed(estimate: Estimate) -> str:
+    """'85.3% [84.9, 85.7]', of fixed width so that columns of them align."""
+    if math.isnan(estimate.value):
+        return "undefined"
+    if math.isnan(estimate.low):
+        return f"{100 * estimate.value:5.1f}% [no interval]"
+    return f"{100 * estimate.value:5.1f}% [{100 * estimate.low:5.1f}, {100 * estimate.high:5.1f}]"
+
+
+# The paragraph
+
+
+def _sentences(audit: Audit) -> Iterator[str]:
+    yield f"Accuracy is {_spoken(audit.accuracy, '%', audit)} over {_samples(audit.count)}."
+    yield from _on_the_worst_served(audit)
+    yield from _on_the_gaps(audit)
+    if audit.undefined:
+        names = [name for name, estimate in _overall(audit).items() if math.isnan(estimate.value)]
+        yield f"Undefined: {', '.join(names)}; for there is {_listed(audit.undefined)}."
+    if audit.unknown:
+        yield f"The attribute of {_samples(audit.unknown)} is unknown; these count in the accuracy only."
+    if audit.small:
+        yield f"Read with care, for want of {SMALL} samples: {_listed(audit.small)}."
+
+
+def _on_the_worst_served(audit: Audit) -> Iterator[str]:
+    measured = [cell for cell in audit.cells if not math.isnan(cell.accuracy.value)]
+    if measured:
+        worst = min(measured, key=lambda cell: cell.accuracy.value)
+        among = "The" if len(measured) == len(audit.cells) else "Among the groups that can be measured, the"
+        yield (
+            f"{among} worst-served group is class {worst.label!r} with attribute {worst.group!r}: "
+            f"its accuracy is {_spoken(worst.accuracy, '%', audit)} over {_samples(worst.count)}."
+        )
+
+
+def _on_the_gaps(audit: Audit) -> Iterator[str]:
+    if not math.isnan(audit.demographic_parity_gap.value):
+        gap = _spoken(audit.demographic_parity_gap, " points", audit)
+        yield f"The demographic parity gap is {gap}: {_selection_extremes(audit.groups)}."
+    if not math.isnan(audit.equalized_odds_gap.value):
+        gap = _spoken(audit.equalized_odds_gap, " points", audit)
+        yield f"The equalized odds gap, the differences of true and false positive rates added up, is {gap}."
+
+
+def _selection_extremes(groups: Sequence[Group]) -> str:
+    """The class and the two groups that make the demographic parity gap, in words."""
+    ranges = [_selection_range(groups, place) for place in range(len(groups[0].rates))]
+    label, (least, seldom), (most, often) = max(ranges, key=lambda found: found[2][0] - found[1][0])
+    return f"{label!r} is predicted for {100 * most:.1f}% of {often!r} and {100 * least:.1f}% of {seldom!r}"
+
+
+def _selection_range(groups: Sequence[Group], place: int) -> tuple[str, tuple[float, str], tuple[float, str]]:
+    """The class at this place, with its least and its greatest selection rate and their groups."""
+    rates = [(group.rates[place].selection_rate.value, group.name) for group in groups]
+    return groups[0].rates[place].label, min(rates), max(rates)
+
+
+def _spoken(estimate: Estimate, unit: str, audit: Audit) -> str:
+    """'85.3% (95% interval 84.9 to 85.7)'."""
+    if math.isnan(estimate.value):
+        return "undefined"
+    said = f"{100 * estimate.value:.1f}{unit}"
+    if math.isnan(estimate.low):
+        return f"{said} (too few samples for an interval)"
+    return f"{said} ({_level(audit)} interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+
+
+def _listed(items: Sequence[str], most: int = 5) -> str:
+    """The first few items, and how many more there are: a paragraph should stay one."""
+    more = [f"{len(items) - most} more (see the table)"] if len(items) > most else []
+    return "; ".join([*items[:most], *more])

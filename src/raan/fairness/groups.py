@@ -1,0 +1,237 @@
+"""Columns as small integers: the sensitive attribute and the class, whichever library they come from.
+
+Columns of pandas and polars are read through numpy's array protocol, so neither is imported here.
+"""
+
+from collections.abc import Callable, Iterable, Sized
+from dataclasses import dataclass
+from functools import reduce
+from itertools import accumulate
+
+import numpy as np
+import torch
+from jaxtyping import Int
+from torch import Tensor
+
+UNKNOWN = -1
+"""The code of a missing attribute. As an index it is the last slot of an axis, where metrics keep it."""
+
+_Bool = bool | np.bool_
+_Number = int | float | np.integer | np.floating  # and bool, which is an int to Python
+_SORTABLE_KINDS = "biufmM"  # numpy's bools, numbers and dates: np.unique is quick on these
+
+
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
+class Codes:
+    """A column as small integers: `codes[i]` indexes `names`; UNKNOWN (-1) where the value is missing."""
+
+    codes: Int[np.ndarray, "row"]
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class _Column:
+    """The distinct values of a column, and for each row its value's place among them."""
+
+    values: tuple[object, ...]
+    place: Int[np.ndarray, "row"]
+
+
+def encode_attribute(sensitive_features: object, *, argument: str = "sensitive_features") -> Codes:
+    """Codes of one attribute, or of the combinations that occur of several (the columns of a 2-D input).
+
+    None, NaN, NaT and pandas.NA are unknown, and a row with any unknown part is unknown. Names are
+    sorted: numbers by value, text by letters, mixtures as text. Crossed names read "Black × Female".
+    """
+    table = _as_array(sensitive_features, argument)
+    if table.ndim > 2 or 0 in table.shape:
+        raise ValueError(
+            f"{argument} has shape {table.shape}: expected at least one row, and one column or several to cross"
+        )
+    columns = table.reshape(len(table), -1).T
+    crossed = reduce(_cross, (_encode(_factorise(column, argument)) for column in columns))
+    if not crossed.names:
+        raise ValueError(
+            f"{argument} is unknown (None or NaN) in all {len(table)} rows: "
+            "expected at least one known value; there are no groups to compare"
+        )
+    return crossed
+
+
+def encode_label(label: object, *, argument: str = "label") -> Codes:
+    """Codes of the classes of one column, each the position among the sorted distinct values."""
+    (codes,) = encode_classes(**{argument: label})
+    if len(codes.names) < 2:
+        raise ValueError(f"{argument} holds one class only, {codes.names[0]!r}: expected at least two")
+    return codes
+
+
+def encode_classes(**columns: object) -> tuple[Codes, ...]:
+    """Codes of several columns of classes over the union of their values: equal codes, equal classes."""
+    factorised = [_class_column(column, argument) for argument, column in columns.items()]
+    joint = _encode(_bools_as_numbers(_stack(factorised)))
+    ends = list(accumulate(len(column.place) for column in factorised))
+    return tuple(Codes(part, joint.names) for part in np.split(joint.codes, ends[:-1]))
+
+
+def check_lengths(**columns: Sized) -> None:
+    """Raise a ValueError that names every column with its length, unless all are equally long."""
+    lengths = {argument: len(column) for argument, column in columns.items()}
+    if len(set(lengths.values())) > 1:
+        described = ", ".join(f"{argument} has {length}" for argument, length in lengths.items())
+        raise ValueError(f"the numbers of rows differ: {described}; expected one row per sample in each")
+
+
+def _as_array(column: object, argument: str) -> np.ndarray:
+    """The column as numpy sees it, with missing values still recognisable as such."""
+    if isinstance(column, Tensor):
+        return _tensor_as_array(column)
+    if isinstance(column, np.ma.MaskedArray):
+        return np.asarray(column.tolist(), dtype=object)  # masked entries become None
+    try:
+        array = np.asarray(column)
+    except ValueError as error:
+        raise ValueError(
+            f"{argument} cannot be read as an array ({error}): expected rows of one length"
+        ) from error
+    if array.ndim == 0:
+        raise TypeError(
+            f"{argument} is a {type(column).__name__}: expected a list, a numpy array, a torch tensor, "
+            "or a Series or DataFrame of pandas or polars"
+        )
+    if isinstance(column, list | tuple) and array.dtype.kind not in _SORTABLE_KINDS:
+        return np.asarray(column, dtype=object)  # numpy alone would turn ["a", nan] into ["a", "nan"]
+    return array
+
+
+def _tensor_as_array(tensor: Tensor) -> np.ndarray:
+    """The tensor's values in numpy; bfloat16, which numpy lacks, is widened."""
+    plain = tensor.detach().cpu()
+    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+
+
+def _factorise(column: np.ndarray, argument: str) -> _Column:
+    """Find the distinct values: by sorting where numpy is quick at it, by hashing for text and objects."""
+    if column.dtype.kind in _SORTABLE_KINDS:
+        values, place = np.unique(column, return_inverse=True)
+        return _Column(tuple(values), place.astype(np.int64))
+    rows = column.tolist()
+    try:
+        places = {value: place for place, value in enumerate(dict.fromkeys(rows))}
+    except TypeError as error:
+        raise TypeError(
+            f"{argument} holds values that cannot be grouped ({error}): expected text or numbers"
+        ) from error
+    return _Column(tuple(places), np.fromiter(map(places.__getitem__, rows), np.int64, len(rows)))
+
+
+def _encode(column: _Column) -> Codes:
+    """Number the known values in their natural order; values of one name (1 and "1") share a code."""
+    known = [value for value in column.values if not _is_missing(value)]
+    names = tuple(dict.fromkeys(map(_name, _naturally_sorted(known))))
+    code_of = {name: code for code, name in enumerate(names)}
+    codes = [UNKNOWN if _is_missing(value) else code_of[_name(value)] for value in column.values]
+    return Codes(np.array(codes, dtype=np.int64)[column.place], names)
+
+
+def _cross(left: Codes, right: Codes) -> Codes:
+    """Codes of the pairs (left, right) that occur; unknown where either is."""
+    known = (left.codes != UNKNOWN) & (right.codes != UNKNOWN)
+    pair = left.codes * len(right.names) + right.codes
+    occurring, place = np.unique(pair[known], return_inverse=True)
+    codes = np.full(len(pair), UNKNOWN, dtype=np.int64)
+    codes[known] = place
+    parts = (divmod(int(value), len(right.names)) for value in occurring)
+    return Codes(codes, tuple(f"{left.names[first]} × {right.names[second]}" for first, second in parts))
+
+
+def _stack(columns: Iterable[_Column]) -> _Column:
+    """One column below the other. A value may then stand twice among the distinct; `_encode` merges it."""
+    values: tuple[object, ...] = ()
+    places = []
+    for column in columns:
+        places.append(column.place + len(values))
+        values += column.values
+    return _Column(values, np.concatenate(places))
+
+
+def _bools_as_numbers(column: _Column) -> _Column:
+    """False and True as 0 and 1 where numbers stand beside them: `scores > 0.5` then meets labels 0 and 1."""
+    if not any(isinstance(value, _Number) and not isinstance(value, bool) for value in column.values):
+        return column
+    values = tuple(int(value) if isinstance(value, _Bool) else value for value in column.values)
+    return _Column(values, column.place)
+
+
+def _class_column(column: object, argument: str) -> _Column:
+    """The distinct classes of a column that has one legal class in every row, and at least one row."""
+    array = _as_array(column, argument)
+    if array.ndim != 1:
+        raise ValueError(
+            f"{argument} has shape {array.shape}: expected one dimension, one class per row; "
+            "pass a single column, or the argmax(axis=1) of scores"
+        )
+    if not len(array):
+        raise ValueError(f"{argument} is empty: expected at least one row")
+    factorised = _factorise(array, argument)
+    _check_classes(factorised, argument)
+    return factorised
+
+
+def _check_classes(column: _Column, argument: str) -> None:
+    """Raise a ValueError at the first row whose value is missing or cannot be a class."""
+    missing = _rows_where(column, _is_missing)
+    if len(missing):
+        raise ValueError(
+            f"{argument} is missing in {len(missing)} of {len(column.place)} rows, "
+            f"first at row {missing[0]}: every sample needs a class; drop those rows"
+        )
+    strange = _rows_where(column, lambda value: not _is_class(value))
+    if len(strange):
+        value = column.values[column.place[strange[0]]]
+        raise ValueError(
+            f"{argument} holds {value} at row {strange[0]}: classes are numbers from 0 up or strings; "
+            f"e.g. {_class_advice(value)}"
+        )
+
+
+def _rows_where(column: _Column, test: Callable[[object], bool]) -> Int[np.ndarray, "found"]:
+    """The rows whose value passes the test, which sees each distinct value once."""
+    return np.flatnonzero(np.array([test(value) for value in column.values], dtype=bool)[column.place])
+
+
+def _is_missing(value: object) -> bool:
+    """Whether this is None or does not plainly equal itself, as NaN, NaT and pandas.NA do not."""
+    if value is None:
+        return True
+    equal = value == value
+    return not (isinstance(equal, _Bool) and bool(equal))
+
+
+def _is_class(value: object) -> bool:
+    """Whether this can be a class: text, a bool, or a whole number from 0 up."""
+    if isinstance(value, str | bytes | _Bool):
+        return True
+    return isinstance(value, _Number) and bool(value >= 0) and float(value).is_integer()
+
+
+def _class_advice(value: object) -> str:
+    """What to do about a value that cannot be a class: a sign is mapped, a score becomes a decision."""
+    if not isinstance(value, _Number):
+        return "write them as strings"
+    return "map {-1, 1} to {0, 1}" if float(value).is_integer() else "take scores > 0.5"
+
+
+def _name(value: object) -> str:
+    """The value as text; 1.0 is "1", since missing values turn columns of integers into floats."""
+    if isinstance(value, float | np.floating) and value.is_integer():
+        return str(int(value))
+    return value.decode(errors="replace") if isinstance(value, bytes) else str(value)
+
+
+def _naturally_sorted(values: list[object]) -> list[object]:
+    """Sort in the values' own order, or as text where they are of kinds that do not compare."""
+    try:
+        return sorted(values)  # type: ignore[type-var]
+    except TypeError:
+        return sorted(values, key=str)

@@ -1,0 +1,214 @@
+"""Group fairness metrics, all of them functions of one tensor of counts.
+
+`count` adds up how many samples of each class and attribute value were predicted as each class. The
+attribute axis of the counts has one slot more than there are attribute values: the last one holds the
+samples whose attribute is unknown. They count in the accuracy and nowhere else.
+
+Undefined is nan, never 0: a rate whose denominator is empty, or smaller than `min_count`, is nan, and so
+is every metric that needs it. Every metric takes any leading axes, such as one of runs or of replicates.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TypeAlias
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+Counts: TypeAlias = Float[Tensor, "*lead label attribute prediction"]
+PerGroup: TypeAlias = Float[Tensor, "*lead attribute-1"]
+PerGroupAndClass: TypeAlias = Float[Tensor, "*lead attribute-1 label"]
+
+
+@dataclass(frozen=True, eq=False)  # tensors have no single truth value to compare by
+class Metrics:
+    """The four numbers by which models are compared; the equalized odds gap is the paper's sum."""
+
+    accuracy: Float[Tensor, "*lead"]
+    demographic_parity_gap: Float[Tensor, "*lead"]
+    equalized_odds_gap: Float[Tensor, "*lead"]
+    worst_group_accuracy: Float[Tensor, "*lead"]
+
+
+def metrics(counts: Counts, *, min_count: int = 1) -> Metrics:
+    """All four metrics of the counts; a few small operations, quick enough for every step of a path."""
+    return Metrics(
+        accuracy=accuracy(counts, min_count=min_count),
+        demographic_parity_gap=demographic_parity_gap(counts, min_count=min_count),
+        equalized_odds_gap=equalized_odds_gap(counts, min_count=min_count),
+        worst_group_accuracy=worst_group_accuracy(counts, min_count=min_count),
+    )
+
+
+def count(
+    label: Int[Tensor, "*#lead sample"],
+    attribute: Int[Tensor, "*#lead sample"],
+    prediction: Int[Tensor, "*#lead sample"],
+    classes: int,
+    attributes: int,
+) -> Float[Tensor, "*#lead label attribute prediction"]:
+    """The number of samples of each (label, attribute, prediction); leading axes broadcast.
+
+    Labels and predictions are codes below `classes`, attributes codes below `attributes` or -1 (unknown).
+    """
+    slots = attributes + 1
+    # The remainder sends -1 to the last slot, as an index would.
+    cell = (label.long() * slots + attribute.long() % slots) * classes + prediction.long()
+    lead = cell.shape[:-1]
+    cells = classes * slots * classes
+    first_cell = torch.arange(lead.numel(), device=cell.device).mul(cells).view(*lead, 1)
+    flat = torch.bincount((cell + first_cell).flatten(), minlength=lead.numel() * cells)
+    return flat.view(*lead, classes, slots, classes).double()
+
+
+def accuracy(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+    """The share of samples predicted right, those of unknown attribute included."""
+    return _rate(_right(counts).sum((-1, -2)), counts.sum((-1, -2, -3)), min_count)
+
+
+def attribute_accuracy(counts: Counts, *, min_count: int = 1) -> PerGroup:
+    """The share of samples predicted right, for each attribute value."""
+    known = _known(counts)
+    return _rate(_right(known).sum(-1), known.sum((-1, -3)), min_count)
+
+
+def group_accuracy(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead label attribute-1"]:
+    """The share of samples predicted right, for each class and attribute value."""
+    return true_positive_rate(counts, min_count=min_count).transpose(-1, -2)
+
+
+def worst_group_accuracy(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+    """The least accuracy of any class with any attribute value; nan if one of these has no sample."""
+    return group_accuracy(counts, min_count=min_count).amin((-1, -2))
+
+
+def selection_rate(counts: Counts, *, min_count: int = 1) -> PerGroupAndClass:
+    """P(prediction = k | attribute), for each attribute value and class k."""
+    known = _known(counts)
+    return _rate(known.sum(-3), known.sum((-1, -3)).unsqueeze(-1), min_count)
+
+
+def true_positive_rate(counts: Counts, *, min_count: int = 1) -> PerGroupAndClass:
+    """P(prediction = k | label = k, attribute), for each attribute value and class k."""
+    known = _known(counts)
+    return _rate(_right(known), _of_class(known), min_count)
+
+
+def false_positive_rate(counts: Counts, *, min_count: int = 1) -> PerGroupAndClass:
+    """P(prediction = k | label is not k, attribute), for each attribute value and class k."""
+    known = _known(counts)
+    of_class = _of_class(known)
+    of_others = of_class.sum(-1, keepdim=True) - of_class
+    return _rate(known.sum(-3) - _right(known), of_others, min_count)
+
+
+def demographic_parity_gap(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+    """The largest difference between two groups in P(prediction = k | attribute), over all classes k."""
+    return _spread(selection_rate(counts, min_count=min_count)).amax(-1)
+
+
+def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+    """The largest gap of two groups in the true and false positive rates, over all classes k.
+
+    For each class against the rest and each pair of groups, the absolute differences of the two rates are
+    combined by `aggregate`: "sum" (the paper's), "max" or "mean".
+    """
+    if aggregate not in _AGGREGATES:
+        raise ValueError(f"aggregate is {aggregate!r}: expected one of {', '.join(map(repr, _AGGREGATES))}")
+    true_positive = true_positive_rate(counts, min_count=min_count)
+    false_positive = false_positive_rate(counts, min_count=min_count)
+    return _AGGREGATES[aggregate](true_positive, false_positive).amax(-1)
+
+
+def undefined(
+    counts: Float[Tensor, "label attribute prediction"],
+    class_names: Sequence[str],
+    attribute_names: Sequence[str],
+    *,
+    min_count: int = 1,
+) -> tuple[str, ...]:
+    """The reasons, in words, why some metric of these counts is nan; empty if all are defined."""
+    size = _known(counts).sum(-1)
+    reasons = tuple(_shortages(size, class_names, attribute_names, min_count))
+    if len(attribute_names) == 1:
+        reasons += (f"only one attribute value, {attribute_names[0]!r}, where a gap compares two",)
+    return reasons
+
+
+def _shortages(
+    size: Float[Tensor, "label group"],
+    class_names: Sequence[str],
+    attribute_names: Sequence[str],
+    min_count: int,
+) -> Iterator[str]:
+    """A sentence for every attribute value, class and cell too small to measure, the widest ones first."""
+    of_attribute, of_class, of_cell = size.sum(0).tolist(), size.sum(1).tolist(), size.tolist()
+    for found, attribute in zip(of_attribute, attribute_names, strict=True):
+        if found < min_count:
+            yield _shortage(found, f"with attribute {attribute!r}", min_count)
+    for found, label in zip(of_class, class_names, strict=True):
+        if found < min_count:
+            yield _shortage(found, f"of class {label!r} with a known attribute", min_count)
+    for i, label in enumerate(class_names):
+        for j, attribute in enumerate(attribute_names):
+            if of_cell[i][j] < min_count <= min(of_class[i], of_attribute[j]):  # else it is said above
+                yield _shortage(of_cell[i][j], f"of class {label!r} with attribute {attribute!r}", min_count)
+
+
+def _shortage(found: float, which: str, min_count: int) -> str:
+    """'no sample of ...', or 'only 3 samples of ...' with the number asked for."""
+    if not found:
+        return f"no sample {which}"
+    return f"only {found:.0f} sample{'s' if found > 1 else ''} {which} (min_count is {min_count})"
+
+
+def _known(counts: Counts) -> Float[Tensor, "*lead label attribute-1 prediction"]:
+    """The counts without the samples of unknown attribute."""
+    return counts[..., :-1, :]
+
+
+def _right(counts: Counts) -> Float[Tensor, "*lead attribute label"]:
+    """The number of samples predicted right, for each attribute and class."""
+    return counts.diagonal(dim1=-3, dim2=-1)
+
+
+def _of_class(counts: Counts) -> Float[Tensor, "*lead attribute label"]:
+    """The number of samples of each attribute and class."""
+    return counts.sum(-1).transpose(-1, -2)
+
+
+def _rate(
+    numerator: Float[Tensor, "*#cell"], denominator: Float[Tensor, "*#cell"], min_count: int
+) -> Float[Tensor, "*#cell"]:
+    """The quotient, nan where the denominator is too small to be meaningful."""
+    return numerator / denominator.masked_fill(denominator < min_count, torch.nan)
+
+
+def _spread(rate: Float[Tensor, "*lead group label"]) -> Float[Tensor, "*lead label"]:
+    """The largest difference between two groups; nan if one rate is, or if there are not two groups."""
+    if rate.shape[-2] < 2:
+        return rate.new_full((*rate.shape[:-2], rate.shape[-1]), torch.nan)
+    return rate.amax(-2) - rate.amin(-2)
+
+
+def _largest_sum(
+    true_positive: Float[Tensor, "*lead group label"], false_positive: Float[Tensor, "*lead group label"]
+) -> Float[Tensor, "*lead label"]:
+    """The largest |t| + |f| over the pairs of groups, t and f being the differences of the two rates.
+
+    |t| + |f| is the larger of |t + f| and |t - f|, so two spreads do, and no pair is ever formed.
+    """
+    return torch.maximum(_spread(true_positive + false_positive), _spread(true_positive - false_positive))
+
+
+_AGGREGATES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = MappingProxyType(
+    {
+        "sum": _largest_sum,
+        "max": lambda true_positive, false_positive: torch.maximum(
+            _spread(true_positive), _spread(false_positive)
+        ),
+        "mean": lambda true_positive, false_positive: _largest_sum(true_positive, false_positive) / 2,
+    }
+)

@@ -1,0 +1,78 @@
+"""RAAN and RL-RAAN by SCRAAN: the paper's method."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.data.batches import Batch
+from raan.data.table import Table
+from raan.methods.method import Memory, Scope, cross_entropy
+from raan.models.model import Model
+from raan.neighbourhood.balance import Balance, anchor_weights
+from raan.neighbourhood.estimator import Dial, InnerEstimate, stochastic_objective
+
+
+@dataclass(frozen=True)
+class RAAN:
+    """Each anchor's loss is its neighbours': same class, another attribute value, near in the embedding.
+
+    With scope HEAD it debiases the head over a fixed encoder, with MODEL both (RL-RAAN).
+    """
+
+    temperature: Dial = 0.5  # the paper's grid: 0.1, 0.3, ..., 1.9; 0 and inf are legal
+    averaging_rate: Dial = 0.5  # 0.1, 0.5, 0.9; 1 forgets, and is BSGD
+    strength: Dial = 1.0  # 0 is ERM
+    balance: Balance = "group"
+    scope: Scope = Scope.HEAD
+    denominator_floor: Dial = 0.0  # u0; log space needs none
+
+    def __post_init__(self) -> None:
+        """Dials out of range are errors here, not odd numbers later."""
+        _check("temperature", self.temperature, 0, float("inf"))
+        _check("averaging_rate", self.averaging_rate, 0, 1)
+        _check("strength", self.strength, 0, 1)
+        if self.balance not in ("group", "sample"):
+            raise ValueError(f'balance is {self.balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')
+
+    def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
+        """A row: its moving average (log u2, u1 / u2) and its weight as an anchor.
+
+        A run: how many anchors it has visited, and how many of them had no neighbour in their batch.
+        """
+        runs, rows = len(train), table.rows
+        weight = torch.stack(
+            [anchor_weights(table.label[rows], table.attribute[rows], self.balance) for rows in train]
+        )
+        anchor = model.parameters.new_zeros(runs, rows).scatter(1, train, weight.to(model.parameters))
+        average = InnerEstimate.unknown(runs, rows, dtype=model.parameters.dtype)
+        return Memory(torch.stack([*average, anchor], dim=-1), model.parameters.new_zeros(runs, 2))
+
+    def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
+        """The estimate of the objective from each run's batch; its gradient is G(w)."""
+        output = model(batch.features, batch.keep)
+        sample_loss = cross_entropy(output.logit, batch.label)
+        log_denominator, neighbourhood_loss, anchor_weight = memory.rows.unbind(-1)
+        estimated = stochastic_objective(
+            output.embedding,
+            batch.label,
+            batch.attribute,
+            sample_loss,
+            InnerEstimate(log_denominator, neighbourhood_loss),
+            anchor_weight,
+            self.temperature,
+            self.averaging_rate,
+            self.denominator_floor,
+        )
+        strength = torch.as_tensor(self.strength, dtype=sample_loss.dtype)[..., None]
+        loss = sample_loss.lerp(estimated.term, strength).mean(-1)
+        visits = torch.stack([(anchor_weight > 0).sum(-1), estimated.skipped.sum(-1)], dim=-1)
+        return loss, Memory(torch.stack([*estimated.average, anchor_weight], dim=-1), memory.whole + visits)
+
+
+def _check(name: str, dial: Dial, low: float, high: float) -> None:
+    """An error for a dial, or any run's value of it, outside its range."""
+    values = torch.as_tensor(dial, dtype=torch.float64)
+    if not bool(((values >= low) & (values <= high)).all()):
+        raise ValueError(f"{name} is {values.tolist()}; expected {low} to {high}")

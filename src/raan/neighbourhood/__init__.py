@@ -1,0 +1,1 @@
+"""The paper's mathematics: neighbourhoods, weights, the objective and its estimator."""

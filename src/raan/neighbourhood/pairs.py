@@ -1,0 +1,74 @@
+"""Pairs of samples: who is whose adversarial neighbour, how near, and with what weight.
+
+Everything takes any leading axes. A temperature has exactly those leading axes, or none.
+"""
+
+import torch
+from jaxtyping import Bool, Float, Int
+from torch import Tensor
+from torch.nn.functional import normalize
+
+Temperature = float | Float[Tensor, "*#lead"]
+
+NEAREST = 1e-9
+"""The temperature that stands for 0: so cold that only the nearest neighbours (ties share) have weight."""
+
+
+def unit(embedding: Float[Tensor, "*lead row dim"]) -> Float[Tensor, "*lead row dim"]:
+    """The embedding at unit length, as Lemma 1 assumes; a zero vector stays zero."""
+    return normalize(embedding, dim=-1)
+
+
+def neighbours(
+    label: Int[Tensor, "*lead row"], attribute: Int[Tensor, "*lead row"]
+) -> Bool[Tensor, "*lead row row"]:
+    """P_i as a mask: the same label, another attribute; an unknown attribute (-1) is nobody's neighbour."""
+    same_label = label.unsqueeze(-1) == label.unsqueeze(-2)
+    other_attribute = attribute.unsqueeze(-1) != attribute.unsqueeze(-2)
+    known = attribute >= 0
+    return same_label & other_attribute & known.unsqueeze(-1) & known.unsqueeze(-2)
+
+
+def log_affinity(
+    embedding: Float[Tensor, "*lead row dim"], temperature: Temperature
+) -> Float[Tensor, "*lead row row"]:
+    """(z_i.z_j - 1) / temperature: the log of the affinity, scaled so that the largest possible one is 1.
+
+    The scale cancels in every ratio. At temperature 0 the nearest neighbour is a choice, which has no slope.
+    """
+    direction = unit(embedding)
+    warmth = torch.as_tensor(temperature, dtype=direction.dtype)[..., None, None]
+    direction = torch.where(warmth == 0, direction.detach(), direction)
+    return (direction @ direction.mT - 1) / warmth.clamp(min=NEAREST)
+
+
+def pair_weights(
+    log_affinity: Float[Tensor, "*lead row row"], neighbour: Bool[Tensor, "*lead row row"]
+) -> Float[Tensor, "*lead row row"]:
+    """p_ij, Eq. (3): the affinities of i to its neighbours, over their sum; zero where i has none."""
+    # A finite stand-in for minus infinity keeps the gradient of a row without neighbours finite.
+    masked = torch.where(neighbour, log_affinity, torch.finfo(log_affinity.dtype).min)
+    return masked.softmax(dim=-1) * neighbour
+
+
+def neighbourhood_loss(
+    pair_weight: Float[Tensor, "*lead row row"], sample_loss: Float[Tensor, "*lead row"]
+) -> Float[Tensor, "*lead row"]:
+    """Eq. (1): each anchor's loss, the weighted mean of its neighbours' losses."""
+    return (pair_weight @ sample_loss.unsqueeze(-1)).squeeze(-1)
+
+
+def robust_value(
+    pair_weight: Float[Tensor, "*lead row row"],
+    similarity: Float[Tensor, "*lead row row"],
+    neighbour: Bool[Tensor, "*lead row row"],
+    temperature: Temperature,
+) -> Float[Tensor, "*lead row"]:
+    """Eq. (2): mean similarity to the neighbours less temperature times KL(pair weights, uniform).
+
+    `pair_weights` maximises it; at temperature inf the answer is the uniform weights, and this is not finite.
+    """
+    count = neighbour.sum(-1, keepdim=True)
+    surprise = torch.xlogy(pair_weight, pair_weight * count)
+    warmth = torch.as_tensor(temperature, dtype=similarity.dtype)[..., None]
+    return (pair_weight * similarity).sum(-1) - warmth * surprise.sum(-1)

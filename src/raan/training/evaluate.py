@@ -1,0 +1,41 @@
+"""What a model predicts, and the metrics of that."""
+
+from dataclasses import replace
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.data.batches import gather
+from raan.data.table import Table
+from raan.fairness.metrics import Metrics, count, metrics
+from raan.models.model import Model, Output
+
+CHUNK = 8192
+"""Rows a run at a time: enough for a full-rate matrix product, few enough for any memory."""
+
+
+@torch.no_grad()
+def outputs(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Output:
+    """Embedding and logits of each run's rows, without dropout."""
+    parts = [model(gather(table.features, chunk)) for chunk in torch.split(rows, CHUNK, dim=1)]
+    return Output(*(torch.cat(part, dim=1) for part in zip(*parts, strict=True)))
+
+
+def group_counts(
+    model: Model, table: Table, rows: Int[Tensor, "run row"]
+) -> Float[Tensor, "run label attribute prediction"]:
+    """How many of each run's rows of each class and attribute are predicted as each class."""
+    prediction = outputs(model, table, rows).logit.argmax(-1)
+    return count(table.label[rows], table.attribute[rows], prediction, table.classes, table.attributes)
+
+
+def evaluate(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Metrics:
+    """Each run's metrics on its rows."""
+    return metrics(group_counts(model, table, rows))
+
+
+def embedded(model: Model, table: Table) -> Table:
+    """The table in each run's own embedding: features with a run axis."""
+    rows = torch.arange(table.rows, device=table.label.device).expand(len(model.parameters), -1)
+    return replace(table, features=outputs(model, table, rows).embedding, feature_names=())

@@ -1,0 +1,60 @@
+"""Alg. 1: two stages, plain training of the whole model first, then a method on its scope."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from raan.data.split import Split
+from raan.data.table import Table
+from raan.methods.erm import ERM
+from raan.methods.method import Method, Scope
+from raan.models.model import Architecture, Model
+from raan.training.evaluate import embedded
+from raan.training.selection import Last, Rule
+from raan.training.train import Progress, Schedule, State, train
+
+
+@dataclass(frozen=True)
+class Trained:
+    """The end of a stage: the model that the rule chose, the one at the end, and how it came to be."""
+
+    model: Model
+    last: Model
+    state: State
+
+
+def first_stage(
+    architecture: Architecture,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    schedule: Schedule = Schedule(),
+    *,
+    progress: Progress = lambda done, total: None,
+) -> Trained:
+    """The whole model trained by cross-entropy, from each seed's own start."""
+    model = architecture.start(table, split.train, seeds)
+    state = train(ERM(), model, table, split, seeds, schedule, progress=progress)
+    return Trained(model.at(state.path.chosen), model.at(state.parameters), state)
+
+
+def second_stage(
+    method: Method,
+    model: Model,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    schedule: Schedule = Schedule(),
+    rule: Rule = Last(),
+    *,
+    progress: Progress = lambda done, total: None,
+) -> Trained:
+    """SCRAAN, Alg. 1, from the end of its first stage: the method trains what its scope says.
+
+    A fixed encoder is a table embedded once, without dropout: what is left to train is an ordinary model.
+    """
+    if method.scope is Scope.MODEL:
+        state = train(method, model, table, split, seeds, schedule, rule, progress=progress)
+        return Trained(model.at(state.path.chosen), model.at(state.parameters), state)
+    head, points = model.without_encoder(), embedded(model, table)
+    state = train(method, head, points, split, seeds, schedule, rule, progress=progress)
+    return Trained(model.with_head(state.path.chosen), model.with_head(state.parameters), state)

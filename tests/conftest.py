@@ -1,0 +1,30 @@
+import os
+from pathlib import Path
+
+import jaxtyping
+import pytest
+
+
+@pytest.fixture
+def real_data() -> Path:
+    """The folder of real data sets, where this machine has one."""
+    beside = Path(__file__).parents[1].parent / "shared" / "data"
+    folder = Path(os.environ.get("RAAN_DATA") or beside)
+    if not (folder / "adult" / "adult.data").is_file():
+        pytest.skip(f"no real data: {folder} has no adult/adult.data; RAAN_DATA may name another folder")
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty cache, and nothing else on this machine to find files in."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("RAAN_CACHE", str(folder))
+    monkeypatch.delenv("RAAN_DATA", raising=False)
+    return folder
+
+
+@pytest.fixture
+def as_users_call(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the shape checks of the tests, which take time and would speak before the code does."""
+    monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)

@@ -1,0 +1,143 @@
+import hashlib
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from raan.data import CorruptData, adult
+from raan.data.adult import CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
+from raan.data.sources import RemoteFile
+
+DATA = """\
+39, State-gov, 77516, Bachelors, 13, Never-married, Sales, Not-in-family, White, Male, 217, 0, 40, Cuba, <=50K
+50, Private, 83311, HS-grad, 9, Divorced, Sales, Husband, Black, Male, 0, 0, 13, Peru, >50K
+38, ?, 215646, HS-grad, 9, Divorced, Sales, Not-in-family, White, Male, 0, 0, 40, Peru, <=50K
+
+"""
+TEST = """\
+|1x3 Cross validator
+25, Private, 226802, 11th, 7, Never-married, Sales, Own-child, Black, Female, 0, 5, 41, Cuba, <=50K.
+28, Private, 336951, 11th, 12, Divorced, Sales, Husband, White, Female, 7, 0, 40, Cuba, >50K.
+
+"""
+
+
+def write(folder: Path, data: str = DATA, test: str = TEST) -> tuple[RemoteFile, ...]:
+    """Write the two files, and describe them as they are."""
+    files = []
+    for name, text in (("adult.data", data), ("adult.test", test)):
+        (folder / name).write_text(text, encoding="ascii")
+        files.append(RemoteFile("adult", name, hashlib.sha256(text.encode()).hexdigest(), len(text)))
+    return tuple(files)
+
+
+def test_small_files_are_read_in_order_without_the_incomplete_rows(tmp_path: Path) -> None:
+    table = adult(tmp_path, files=write(tmp_path))
+    assert table.label.tolist() == [0, 1, 0, 1]
+    assert table.attribute.tolist() == [1, 1, 0, 0]
+    assert (table.class_names, table.attribute_names) == (("<=50K", ">50K"), ("Female", "Male"))
+    assert table.features[:, : len(NUMERIC)].tolist() == [
+        [39, 77516, 13, 217, 0, 40],
+        [50, 83311, 9, 0, 0, 13],
+        [25, 226802, 7, 0, 5, 41],
+        [28, 336951, 12, 7, 0, 40],
+    ]
+
+
+def test_categories_are_one_hot_sorted_and_named(tmp_path: Path) -> None:
+    table = adult(tmp_path, files=write(tmp_path))
+    assert table.feature_names[:6] == NUMERIC
+    assert table.feature_names[6:11] == (
+        "workclass=Private",
+        "workclass=State-gov",
+        "education=11th",
+        "education=Bachelors",
+        "education=HS-grad",
+    )
+    assert table.features[:, 6:8].tolist() == [[0, 1], [1, 0], [1, 0], [1, 0]]
+    assert table.features[:, 8:11].tolist() == [[0, 1, 0], [0, 0, 1], [1, 0, 0], [1, 0, 0]]
+
+
+def test_the_attribute_can_be_race(tmp_path: Path) -> None:
+    table = adult(tmp_path, files=write(tmp_path), attribute="race")
+    assert table.attribute_names == ("Black", "White")
+    assert table.attribute.tolist() == [1, 0, 0, 1]
+
+
+def test_an_unknown_attribute_is_refused_with_the_choices() -> None:
+    with pytest.raises(ValueError, match="attribute is 'age', expected one of 'gender', 'race'"):
+        adult(attribute="age")
+
+
+def test_one_of_the_files_stands_for_its_folder(tmp_path: Path) -> None:
+    files = write(tmp_path)
+    assert adult(tmp_path / "adult.test", files=files).rows == 4
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("50, Private, ", "50, ", r"adult.data, line 2: 14 values, expected 15 \(age, workclass, "),
+        (
+            "83311",
+            "8e4",
+            "adult.data, line 2: fnlwgt is '8e4', expected a whole number",
+        ),
+        ("50, Private, ", "50, , ", "adult.data, line 2: workclass is empty"),
+        ("Peru, >50K", "Peru, >60K", "adult.data, line 2: income is '>60K', expected one of <=50K, >50K"),
+    ],
+)
+def test_a_malformed_line_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
+    assert DATA.count(old) == 1
+    with pytest.raises(ValueError, match=message):
+        adult(tmp_path, files=write(tmp_path, data=DATA.replace(old, new)))
+
+
+def test_files_without_a_complete_row_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"no complete row in .*adult.data and .*adult.test"):
+        adult(tmp_path, files=write(tmp_path, data="\n", test="|1x3 Cross validator\n"))
+
+
+def test_files_that_are_not_the_published_ones_are_corrupt(tmp_path: Path) -> None:
+    write(tmp_path)
+    with pytest.raises(CorruptData, match=FILES[0].sha256):
+        adult(tmp_path)
+
+
+def test_the_published_files_hold_what_is_known_of_them(real_data: Path) -> None:
+    table = adult(real_data)
+    assert table.rows == sum(SPLIT) == 45_222
+    assert table.features.shape == (45_222, 104)
+    assert len(set(table.feature_names)) == 104
+    assert table.cells().tolist() == [[13_026, 20_988], [1_669, 9_539]]
+    assert table.label[:30_162].double().mean().item() == pytest.approx(0.2489, abs=1e-4)
+
+
+def literal_rows(folder: Path) -> Iterator[dict[str, str]]:
+    """The complete rows of the two files, by column."""
+    for name in ("adult.data", "adult.test"):
+        for line in (folder / name).read_text().splitlines():
+            values = [value.strip(" .") for value in line.split(",")]
+            if len(values) == len(COLUMNS) and "?" not in values:
+                yield dict(zip(COLUMNS, values, strict=True))
+
+
+def test_the_published_files_equal_a_literal_reading(real_data: Path) -> None:
+    table = adult(real_data)
+    rows = list(literal_rows(real_data / "adult"))
+    assert [table.class_names[label] for label in table.label.tolist()] == [row["income"] for row in rows]
+    assert [table.attribute_names[group] for group in table.attribute.tolist()] == [row["sex"] for row in rows]
+    for row in range(0, table.rows, 1000):
+        features = dict(zip(table.feature_names, table.features[row].tolist(), strict=True))
+        expected = dict.fromkeys(features, 0.0)
+        expected |= {f"{column}={rows[row][column]}": 1.0 for column in CATEGORICAL}
+        expected |= {column: float(rows[row][column]) for column in NUMERIC}
+        assert features == expected
+
+
+@pytest.mark.usefixtures("as_users_call")
+def test_the_published_files_are_read_in_two_seconds(real_data: Path) -> None:
+    start = time.process_time()
+    adult(real_data)
+    assert time.process_time() - start < 2

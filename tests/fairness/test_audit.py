@@ -1,0 +1,374 @@
+import json
+import math
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+from raan import fairness
+from raan.fairness import audit, interval, resample
+from reference import fairness_loops as loops
+
+
+def adult_like(samples=1500, seed=0):
+    """Labels, predictions and a sex of which a few values are unknown; women are served worse."""
+    rng = np.random.default_rng(seed)
+    sex = rng.choice(["Female", "Male"], samples, p=[0.35, 0.65])
+    label = rng.random(samples) < np.where(sex == "Male", 0.35, 0.2)
+    right = rng.random(samples) < np.where(label, np.where(sex == "Male", 0.7, 0.5), 0.9)
+    y_true, y_pred = (np.where(column, ">50K", "<=50K") for column in (label, right == label))
+    return y_true, y_pred, np.where(rng.random(samples) < 0.01, None, sex)
+
+
+def codes_of(y_true, y_pred, sex):
+    label, prediction = ((column == ">50K").astype(int).tolist() for column in (y_true, y_pred))
+    return label, [{"Female": 0, "Male": 1, None: -1}[value] for value in sex], prediction, 2, 2
+
+
+def with_empty_cell():
+    """40 samples of group a, 31 of b and 5 of c; class 1 is never seen with c."""
+    y_true = [0, 1] * 20 + [0] * 30 + [1] + [0] * 5
+    y_pred = [0, 1] * 19 + [1, 1] + [0] * 31 + [0] * 5
+    return y_true, y_pred, ["a"] * 40 + ["b"] * 31 + ["c"] * 5
+
+
+# The bootstrap
+
+
+def test_a_resample_is_of_as_many_rows_and_of_the_same_cells():
+    counts = torch.tensor([[[5.0, 0.0], [2.0, 1.0]], [[0.0, 9.0], [4.0, 0.0]]], dtype=torch.float64)
+    drawn = resample(counts, 200, np.random.default_rng(0))
+    assert drawn.shape == (200, 2, 2, 2)
+    assert (drawn.sum((1, 2, 3)) == 21).all()
+    assert (drawn[:, counts == 0] == 0).all()
+    assert drawn[:, counts > 0].std(0).min() > 0
+
+
+def test_the_bootstrap_of_counts_agrees_with_a_bootstrap_of_rows():
+    label, attribute, prediction, classes, attributes = codes_of(*adult_like(samples=400))
+    rows = torch.tensor([label, attribute, prediction])
+    chosen = torch.from_numpy(np.random.default_rng(1).integers(0, 400, (4000, 400)))
+    by_rows = fairness.count(*(column[chosen] for column in rows), classes, attributes)
+    counts = fairness.count(*rows, classes, attributes)
+    by_counts = resample(counts, 4000, np.random.default_rng(2))
+    # Five standard errors of a mean and of a standard deviation over 4000 replicates.
+    spread = by_rows.std(0)
+    assert ((by_counts.mean(0) - by_rows.mean(0)).abs() <= 5 * spread * math.sqrt(2 / 4000)).all()
+    assert ((by_counts.std(0) - spread).abs() <= 5 * spread * math.sqrt(1 / 4000)).all()
+    for metric in (fairness.accuracy, fairness.equalized_odds_gap, fairness.worst_group_accuracy):
+        drawn, expected = metric(by_counts), metric(by_rows)
+        assert abs(drawn.mean() - expected.mean()) < 5 * expected.std() * math.sqrt(2 / 4000)
+        assert abs(drawn.std() - expected.std()) < 0.1 * expected.std()
+
+
+def test_the_interval_covers_the_truth_about_as_often_as_it_says():
+    covered = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        right = rng.binomial(300, 0.8)
+        counts = torch.zeros(2, 2, 2, dtype=torch.float64)
+        counts[0, 0] = torch.tensor([right, 300 - right])
+        low, high = interval(fairness.accuracy(resample(counts, 300, rng)), 0.9)
+        covered += bool(low <= 0.8 <= high)
+    assert 165 <= covered <= 192  # 180 expected, with a standard deviation of 4.2
+
+
+def test_the_interval_takes_the_percentiles_of_defined_replicates():
+    values = torch.arange(101, dtype=torch.float64)
+    low, high = interval(values, 0.9)
+    assert (low.item(), high.item()) == pytest.approx((5, 95))
+    padded = torch.cat([values, torch.full((101,), math.nan, dtype=torch.float64)])
+    assert [bound.item() for bound in interval(padded, 0.9)] == pytest.approx([5, 95])
+    mostly_nan = torch.cat([padded, torch.tensor([math.nan], dtype=torch.float64)])
+    assert all(bound.isnan() for bound in interval(mostly_nan, 0.9))
+
+
+def test_every_column_of_replicates_has_its_own_interval():
+    values = torch.rand(50, 3, 2, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    low, high = interval(values, 0.5)
+    assert low.shape == (3, 2)
+    alone = interval(values[:, 2, 1], 0.5)
+    assert (low[2, 1], high[2, 1]) == alone
+
+
+# The numbers
+
+
+def test_an_audit_holds_the_metrics_of_the_loops_within_their_intervals():
+    columns = adult_like()
+    found = audit(*columns)
+    for name in ("accuracy", "worst_group_accuracy", "demographic_parity_gap", "equalized_odds_gap"):
+        estimate = getattr(found, name)
+        assert estimate.value == pytest.approx(getattr(loops, name)(*codes_of(*columns)), abs=1e-12)
+        assert estimate.low < estimate.value < estimate.high
+    assert (found.count, found.undefined, found.small) == (1500, (), ())
+    assert found.unknown == sum(value is None for value in columns[2])
+
+
+def test_there_is_a_row_for_every_class_with_every_group():
+    columns = adult_like()
+    label, attribute, *_ = codes_of(*columns)
+    expected = loops.group_accuracy(*codes_of(*columns))
+    cells = audit(*columns).cells
+    assert [(cell.label, cell.group) for cell in cells] == [
+        ("<=50K", "Female"),
+        ("<=50K", "Male"),
+        (">50K", "Female"),
+        (">50K", "Male"),
+    ]
+    for place, cell in enumerate(cells):
+        code = divmod(place, 2)
+        assert cell.count == list(zip(label, attribute, strict=True)).count(code)
+        assert cell.accuracy.value == pytest.approx(expected[code[0]][code[1]], abs=1e-12)
+        assert cell.accuracy.low < cell.accuracy.value < cell.accuracy.high
+
+
+def test_there_is_a_row_for_every_group_with_the_rates_of_the_last_of_two_classes():
+    columns = adult_like()
+    codes = codes_of(*columns)
+    for place, group in enumerate(audit(*columns).groups):
+        assert group.name == ("Female", "Male")[place]
+        assert group.count == codes[1].count(place)
+        assert group.accuracy.value == pytest.approx(loops.attribute_accuracy(*codes)[place], abs=1e-12)
+        (rates,) = group.rates
+        assert rates.label == ">50K"
+        for name in ("selection_rate", "true_positive_rate", "false_positive_rate"):
+            estimate = getattr(rates, name)
+            assert estimate.value == pytest.approx(getattr(loops, name)(*codes)[place][1], abs=1e-12)
+            assert estimate.low < estimate.value < estimate.high
+
+
+def test_of_more_than_two_classes_each_has_its_rates():
+    rng = np.random.default_rng(0)
+    label, prediction = rng.integers(0, 3, (2, 300))
+    attribute = rng.integers(0, 2, 300)
+    codes = (label.tolist(), attribute.tolist(), prediction.tolist(), 3, 2)
+    for place, group in enumerate(audit(label, prediction, attribute).groups):
+        assert [rates.label for rates in group.rates] == ["0", "1", "2"]
+        found = [rates.false_positive_rate.value for rates in group.rates]
+        assert found == pytest.approx(loops.false_positive_rate(*codes)[place], abs=1e-12)
+
+
+def test_a_wider_confidence_gives_a_wider_interval():
+    narrow, wide = (audit(*adult_like(), confidence=level).accuracy for level in (0.5, 0.99))
+    assert wide.low < narrow.low < narrow.high < wide.high
+
+
+def test_the_same_random_state_gives_the_same_audit_and_another_does_not():
+    columns = adult_like(samples=300)
+    assert audit(*columns, random_state=3) == audit(*columns, random_state=3)
+    assert audit(*columns, random_state=3) == audit(*columns, random_state=np.random.default_rng(3))
+    assert audit(*columns, random_state=3) != audit(*columns, random_state=4)
+
+
+def test_lists_pandas_polars_and_torch_give_the_same_audit():
+    y_true, y_pred, sex = with_empty_cell()
+    expected = audit(y_true, y_pred, sex).to_dict()
+    assert audit(torch.tensor(y_true), np.array(y_pred, dtype=float), tuple(sex)).to_dict() == expected
+    assert audit(pd.Series(y_true), np.array(y_pred, dtype=bool), pd.Categorical(sex)).to_dict() == expected
+    assert audit(pl.Series(y_true), pl.Series(y_pred), pl.Series(sex)).to_dict() == expected
+
+
+def test_an_audit_cannot_be_changed():
+    found = audit(*adult_like(samples=100), replicates=10)
+    with pytest.raises(FrozenInstanceError):
+        found.count = 1
+
+
+# What is undefined, unknown or small
+
+
+def test_an_empty_cell_is_undefined_with_its_reason_and_the_rest_is_measured():
+    found = audit(*with_empty_cell())
+    assert math.isnan(found.worst_group_accuracy.value)
+    assert math.isnan(found.equalized_odds_gap.value)
+    assert math.isnan(found.equalized_odds_gap.low)
+    assert not math.isnan(found.demographic_parity_gap.value)
+    assert found.undefined == ("no sample of class '1' with attribute 'c'",)
+
+
+def test_small_groups_are_named_once_and_empty_cells_are_not_among_them():
+    assert audit(*with_empty_cell()).small == (
+        "group 'c' (5)",
+        "class '0' of group 'a' (20)",
+        "class '1' of group 'a' (20)",
+        "class '1' of group 'b' (1)",
+    )
+
+
+def test_min_count_is_asked_of_the_data_and_not_of_each_replicate():
+    y_true, y_pred, sex = [0, 1] * 40, [0, 1, 1, 1] * 20, ["a", "a", "b", "b"] * 20
+    found = audit(y_true, y_pred, sex, min_count=20)  # every cell has exactly 20
+    assert not found.undefined
+    assert not math.isnan(found.equalized_odds_gap.low)
+    strict = audit(y_true, y_pred, sex, min_count=21)
+    assert math.isnan(strict.equalized_odds_gap.value)
+    assert all(math.isnan(cell.accuracy.low) for cell in strict.cells)
+    assert strict.undefined[0] == "only 20 samples of class '0' with attribute 'a' (min_count is 21)"
+
+
+def test_a_prediction_that_is_never_right_is_legal():
+    found = audit(["a", "b", "a", "b"], ["a", "z", "b", "b"], ["u", "u", "v", "v"])
+    assert found.accuracy.value == 0.5
+    assert [cell.count for cell in found.cells if cell.label == "z"] == [0, 0]
+    assert found.undefined == ("no sample of class 'z' with a known attribute",)
+    assert found.groups[0].rates[2].selection_rate.value == 0.5
+
+
+def test_several_columns_are_crossed():
+    y_true, y_pred, sex = adult_like(samples=200)
+    frame = pd.DataFrame({"race": ["Black", "White"] * 100, "sex": sex})
+    names = [group.name for group in audit(y_true, y_pred, frame, replicates=10).groups]
+    assert names == ["Black × Female", "Black × Male", "White × Female", "White × Male"]
+
+
+# The words
+
+
+def test_the_table_is_aligned_plain_text():
+    y_true, y_pred, sex = with_empty_cell()
+    lines = str(audit([*y_true, 0], [*y_pred, 0], [*sex, None])).splitlines()
+    assert lines[0].startswith("Fairness audit of 77 samples: 2 classes, 3 groups (95% bootstrap intervals")
+    assert lines[2].startswith("accuracy                   97.4% [ ")
+    assert lines[3] == "worst group accuracy      undefined"
+    header, *rows = lines[7:11]
+    titles = ["group", "count", "accuracy", "class", "selected", "true positives", "false positives"]
+    assert header.split() == " ".join(titles).split()
+    assert [row[:16] for row in rows] == ["a             40", "b             31", "c              5"]
+    column = header.index("accuracy")
+    assert all(row[column : column + 6].endswith("%") for row in rows)
+    assert rows[2].split()[5:7] == ["1", "0.0%"]
+    assert all(line == line.rstrip() for line in lines)
+    assert "Unknown attribute: 1 sample, counted in the accuracy only." in lines
+    assert lines[lines.index("Undefined metrics, for these reasons:") + 1] == (
+        "  no sample of class '1' with attribute 'c'"
+    )
+    assert lines[lines.index("Fewer than 30 samples, read with care:") + 1] == "  group 'c' (5)"
+
+
+def test_a_group_of_many_classes_is_named_on_its_first_line_only():
+    rng = np.random.default_rng(0)
+    lines = str(audit(*rng.integers(0, 3, (2, 300)), ["a", "b"] * 150)).splitlines()
+    rows = lines[8:14]
+    assert [row[:6].strip() for row in rows] == ["a", "", "", "b", "", ""]
+    place = lines[7].index("class")
+    assert [row[place] for row in rows] == ["0", "1", "2"] * 2
+
+
+def test_the_table_of_a_sound_audit_has_no_notes():
+    y_true, y_pred, sex = adult_like()
+    known = sex != None  # noqa: E711
+    text = str(audit(y_true[known], y_pred[known], sex[known]))
+    assert "ndefined" not in text
+    assert "nknown" not in text
+    assert "care" not in text
+    assert "nan" not in text
+
+
+def test_a_value_without_an_interval_says_so():
+    found = audit([0, 1, 0, 1] * 30, [0, 1, 1, 1] * 30, ["a"] * 116 + ["b"] * 2 + ["c"] * 2, replicates=400)
+    # With four cells of one sample each, most replicates miss one of them.
+    assert not math.isnan(found.equalized_odds_gap.value)
+    assert math.isnan(found.equalized_odds_gap.low)
+    assert "equalized odds gap (sum)  100.0% [no interval]" in str(found)
+    assert "100.0 points (too few samples for an interval)" in found.reading
+
+
+def test_the_reading_states_accuracy_the_worst_served_group_and_the_gaps():
+    y_true, y_pred, sex = [0, 1] * 100, [0, 1] * 60 + [0, 0] * 40, ["a"] * 120 + ["b"] * 80
+    found = audit(y_true, y_pred, sex)
+    sentences = found.reading.split(". ")
+    low, high = 100 * found.accuracy.low, 100 * found.accuracy.high
+    assert sentences[0] == f"Accuracy is 80.0% (95% interval {low:.1f} to {high:.1f}) over 200 samples"
+    assert sentences[1] == (
+        "The worst-served group is class '1' with attribute 'b': "
+        "its accuracy is 0.0% (95% interval 0.0 to 0.0) over 40 samples"
+    )
+    assert sentences[2].startswith("The demographic parity gap is 50.0 points (95% interval ")
+    assert sentences[2].endswith("): '1' is predicted for 50.0% of 'a' and 0.0% of 'b'")
+    assert sentences[3].startswith("The equalized odds gap, ")
+    assert sentences[3].endswith("is 100.0 points (95% interval 100.0 to 100.0).")
+
+
+def test_the_reading_says_what_could_not_be_computed_and_why():
+    y_true, y_pred, sex = with_empty_cell()
+    reading = audit([*y_true, 0], [*y_pred, 0], [*sex, None]).reading
+    assert "Among the groups that can be measured, the worst-served group is class '1' with" in reading
+    assert (
+        "Undefined: worst group accuracy, equalized odds gap (sum); "
+        "for there is no sample of class '1' with attribute 'c'."
+    ) in reading
+    assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
+    assert "Read with care, for want of 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
+    assert "nan" not in reading
+
+
+def test_the_reading_names_the_class_and_groups_that_make_the_parity_gap():
+    y_true = [0, 1, 2] * 30
+    y_pred = [0, 1, 2] * 10 + [2, 2, 2] * 10 + [0, 2, 1] * 10
+    reading = audit(y_true, y_pred, ["a"] * 30 + ["b"] * 30 + ["c"] * 30, replicates=50).reading
+    assert "): '2' is predicted for 100.0% of 'b' and 33.3% of 'a'." in reading
+
+
+def test_the_reading_of_nothing_measurable_is_still_a_paragraph():
+    found = audit([0, 1], [0, 1], ["a", "b"], min_count=5)
+    assert found.reading.startswith("Accuracy is undefined over 2 samples. Undefined: accuracy, worst group")
+    assert "only 1 sample with attribute 'a' (min_count is 5)" in found.reading
+
+
+def test_the_reading_lists_a_few_reasons_and_counts_the_rest():
+    found = audit([0, 1] * 7, [0, 1] * 7, list("aabbccddeeffgg"), min_count=3, replicates=10)
+    assert "attribute 'e' (min_count is 3); 2 more (see the table)." in found.reading
+    assert "attribute 'f' (min_count is 3)" in str(found)
+
+
+def test_the_dictionary_survives_json_with_none_for_what_is_undefined():
+    found = audit(*with_empty_cell())
+    plain = json.loads(json.dumps(found.to_dict(), allow_nan=False))
+    assert plain == found.to_dict()
+    assert plain["equalized_odds_gap"] == {"value": None, "low": None, "high": None}
+    assert plain["accuracy"]["value"] == found.accuracy.value
+    assert plain["cells"][5] == {
+        "label": "1",
+        "group": "c",
+        "count": 0,
+        "accuracy": {"value": None, "low": None, "high": None},
+    }
+    assert plain["groups"][0]["rates"][0]["label"] == "1"
+    assert plain["undefined"] == list(found.undefined)
+    assert plain["small"] == list(found.small)
+
+
+# The doors
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"confidence": 95.0}, "confidence is 95.0: expected a share between 0 and 1, such as 0.95"),
+        ({"confidence": 0.0}, "confidence is 0.0: expected a share between 0 and 1"),
+        ({"replicates": 0}, "replicates is 0: expected at least 1"),
+        ({"min_count": 0}, "min_count is 0: expected at least 1"),
+    ],
+)
+def test_options_out_of_range_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        audit([0, 1], [0, 1], ["a", "b"], **options)
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (([0, 1], [0, 1, 1], ["a"]), "rows differ: y_true has 2, y_pred has 3, sensitive_features has 1"),
+        (([0, 1], [0.2, 0.7], ["a", "b"]), "y_pred holds 0.2 at row 0: classes are numbers from 0 up or"),
+        (([0, None], [0, 1], ["a", "b"]), "y_true is missing in 1 of 2 rows, first at row 1"),
+        (([1, 1], [1, 1], ["a", "b"]), "y_true and y_pred hold one class only, '1': expected at least two"),
+        (([0, 1], [0, 1], [None, None]), "sensitive_features is unknown"),
+    ],
+)
+def test_faulty_columns_are_refused_by_name(columns, message):
+    with pytest.raises(ValueError, match=message):
+        audit(*columns)
