@@ -298,8 +298,8 @@ def test_the_reading_says_what_could_not_be_computed_and_why():
     reading = audit([*y_true, 0], [*y_pred, 0], [*sex, None]).reading
     assert "Among the groups that can be measured, the worst-served group is class '1' with" in reading
     assert (
-        "Undefined: worst group accuracy, equalized odds gap (sum); "
-        "for there is no sample of class '1' with attribute 'c'."
+        "Undefined: worst group accuracy, equalized odds gap (sum). "
+        "Why: no sample of class '1' with attribute 'c'."
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
     assert "Read with care, for want of 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading

@@ -182,7 +182,7 @@ def _sentences(audit: Audit) -> Iterator[str]:
     yield from _on_the_gaps(audit)
     if audit.undefined:
         names = [name for name, estimate in _overall(audit).items() if math.isnan(estimate.value)]
-        yield f"Undefined: {', '.join(names)}; for there is {_listed(audit.undefined)}."
+        yield f"Undefined: {', '.join(names)}. Why: {_listed(audit.undefined)}."
     if audit.unknown:
         yield f"The attribute of {_samples(audit.unknown)} is unknown; these count in the accuracy only."
     if audit.small:

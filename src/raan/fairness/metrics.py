@@ -126,7 +126,6 @@ def undefined(
     counts: Float[Tensor, "label attribute prediction"],
     class_names: Sequence[str],
     attribute_names: Sequence[str],
-    *,
     min_count: int = 1,
 ) -> tuple[str, ...]:
     """The reasons, in words, why some metric of these counts is nan; empty if all are defined."""

@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -34,6 +34,7 @@ def no_memory(model: Model) -> Memory:
     return Memory(model.parameters.new_zeros(runs, 0, 0), model.parameters.new_zeros(runs, 0))
 
 
+@runtime_checkable
 class Method(Protocol):
     """A way to train: its fields are hyperparameters, each one number or one for each run.
 
@@ -71,7 +72,7 @@ def stack(methods: Sequence[M]) -> M:
 def _stacked(name: str, column: list[Any]) -> Any:
     """Numbers as a tensor; what is not a number must be the same in all runs of a pack."""
     if all(isinstance(value, float | int) and not isinstance(value, bool) for value in column):
-        return torch.tensor([float(value) for value in column])
+        return torch.tensor([float(value) for value in column], dtype=torch.float64)
     if any(value != column[0] for value in column):
         raise ValueError(f"runs of one pack differ in {name}: {column}; put them into packs of their own")
     return column[0]

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -59,23 +59,23 @@ class Model:
         if keep is None:
             encoder_keep, head_keep = None, None
         else:
-            encoder_keep, head_keep = torch.split(keep, (self.encoder.units, self.head.units), dim=-1)
+            encoder_keep, head_keep = torch.split(keep, [self.encoder.units, self.head.units], dim=-1)
         if self.scaling is not None:
             features = (features - self.scaling.centre) / self.scaling.spread
         embedding = self.encoder(parts[:first], features, encoder_keep)
         return Output(embedding, self.head(parts[first:], embedding, head_keep))
 
-    def at(self, parameters: Float[Tensor, "run parameter"]) -> Self:
+    def at(self, parameters: Float[Tensor, "run parameter"]) -> "Model":
         """The same model at other parameters."""
         return replace(self, parameters=parameters)
 
-    def without_encoder(self) -> Self:
+    def without_encoder(self) -> "Model":
         """The head alone, over embeddings: what is trained when the encoder stays as it is."""
         cut = sum(self.encoder.sizes)
         identity = Stack(self.head.widths[:1])
         return replace(self, encoder=identity, parameters=self.parameters[:, cut:], scaling=None)
 
-    def with_head(self, head: Float[Tensor, "run head_parameter"]) -> Self:
+    def with_head(self, head: Float[Tensor, "run head_parameter"]) -> "Model":
         """This model's encoder under another head."""
         cut = sum(self.encoder.sizes)
         return self.at(torch.cat([self.parameters[:, :cut], head], dim=1))

@@ -45,7 +45,7 @@ class Stack:
     ) -> Float[Tensor, "run batch output"]:
         """The stack's output, from its layers' parameters ([run, size] each, as in `sizes`)."""
         signal = inputs
-        masks = None if keep is None else torch.split(keep, self.widths[1:-1], dim=-1)
+        masks = None if keep is None else torch.split(keep, list(self.widths[1:-1]), dim=-1)
         for layer, (width_in, width_out) in enumerate(pairwise(self.widths)):
             if layer:
                 signal = signal.relu()

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator
 from itertools import combinations
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Float64, Int
@@ -60,17 +61,44 @@ def _cut(rows: range) -> Iterator[slice]:
         yield slice(start, min(start + BLOCK, rows.stop))
 
 
+class _Pairs(NamedTuple):
+    """A block of pairs: where it stands, similarity over temperature, and room to work in."""
+
+    rows: slice
+    columns: slice
+    similarity: Float[Tensor, "anchor neighbour"]
+    scratch: Float[Tensor, "anchor neighbour"]
+
+
+def _pairs(scaled: Float[Tensor, "row dim"], blocks: Iterable[Block]) -> Iterator[_Pairs]:
+    """The similarities of one block after the other, all in the same memory: fresh pages would cost more."""
+    room = scaled.new_empty(2, BLOCK * BLOCK)
+    for rows, columns in blocks:
+        shape = rows.stop - rows.start, columns.stop - columns.start
+        similarity, scratch = room[:, : shape[0] * shape[1]].view(2, *shape)
+        torch.mm(scaled[rows], scaled[columns].T, out=similarity)
+        yield _Pairs(rows, columns, similarity, scratch)
+
+
 def _log_denominators(scaled: Float[Tensor, "row dim"], blocks: Iterable[Block]) -> Float64[Tensor, "row"]:
-    """Log sum_{k in P_i} exp(z_i.z_k / temperature) for each anchor i, with an online maximum.
+    """The log of sum_{k in P_i} exp(z_i.z_k / temperature) for each anchor i, with an online maximum.
 
     Neighbourhood is mutual: one product serves the block's rows and its columns as anchors.
     """
     total = scaled.new_full((len(scaled),), -torch.inf, dtype=torch.float64)
-    for rows, columns in blocks:
-        similarity = scaled[rows] @ scaled[columns].T
-        total[rows] = torch.logaddexp(total[rows], similarity.logsumexp(1).double())
-        total[columns] = torch.logaddexp(total[columns], similarity.logsumexp(0).double())
+    for rows, columns, similarity, scratch in _pairs(scaled, blocks):
+        total[rows] = torch.logaddexp(total[rows], _log_sum_exp(similarity, 1, scratch))
+        total[columns] = torch.logaddexp(total[columns], _log_sum_exp(similarity, 0, scratch))
     return total
+
+
+def _log_sum_exp(
+    values: Float[Tensor, "anchor neighbour"], dim: int, scratch: Float[Tensor, "anchor neighbour"]
+) -> Float64[Tensor, "sum"]:
+    """torch.logsumexp without its temporaries."""
+    top = values.amax(dim, keepdim=True)
+    torch.sub(values, top, out=scratch).exp_()
+    return scratch.sum(dim).double().log() + top.squeeze(dim)
 
 
 def _summed_shares(
@@ -81,10 +109,9 @@ def _summed_shares(
 ) -> Float64[Tensor, "row"]:
     """sum_{i in P_j} anchor_weight_i exp(z_i.z_j / temperature) / denominator_i for each sample j."""
     total = scaled.new_zeros(len(scaled), dtype=torch.float64)
-    for rows, columns in blocks:
-        similarity = scaled[rows] @ scaled[columns].T
-        by_row = (similarity - log_denominator[rows, None]).exp_()
-        total[columns] += anchor_weight[rows] @ by_row
-        by_column = similarity.sub_(log_denominator[columns]).exp_()
-        total[rows] += by_column @ anchor_weight[columns]
+    for rows, columns, similarity, scratch in _pairs(scaled, blocks):
+        torch.sub(similarity, log_denominator[rows, None], out=scratch).exp_()
+        total[columns] += anchor_weight[rows] @ scratch
+        torch.sub(similarity, log_denominator[columns], out=scratch).exp_()
+        total[rows] += scratch @ anchor_weight[columns]
     return total

@@ -1,7 +1,6 @@
 """The path of training on validation rows, and the point of it that a declared rule has chosen so far."""
 
 from dataclasses import dataclass
-from typing import Self
 
 import torch
 from jaxtyping import Float, Int
@@ -13,10 +12,11 @@ from raan.training.selection import Rule
 
 @dataclass(frozen=True)
 class Point:
-    """Validation metrics of every run after so many steps."""
+    """Every run's metrics after so many steps. Rules see the validation rows; nothing is chosen on test rows."""
 
     step: int
-    metrics: Metrics
+    validation: Metrics
+    test: Metrics | None = None
 
 
 @dataclass(frozen=True)
@@ -28,19 +28,19 @@ class Path:
     chosen: Float[Tensor, "run parameter"]
     chosen_step: Int[Tensor, "run"]
 
-    @classmethod
-    def start(cls, parameters: Float[Tensor, "run parameter"], metrics: Metrics, rule: Rule) -> Self:
+    @staticmethod
+    def start(parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> "Path":
         """The path whose only point is the model as it came."""
-        steps = torch.zeros(len(parameters), dtype=torch.int64, device=parameters.device)
-        return cls((Point(0, metrics),), rule(0, metrics, metrics), parameters, steps)
+        steps = torch.full((len(parameters),), point.step, device=parameters.device)
+        return Path((point,), rule(point.step, point.validation, point.validation), parameters, steps)
 
-    def then(self, step: int, parameters: Float[Tensor, "run parameter"], metrics: Metrics, rule: Rule) -> "Path":
+    def then(self, parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> "Path":
         """The path with one more point; of equal points the earlier one stays chosen."""
-        wish = rule(step, metrics, self.points[0].metrics)
+        wish = rule(point.step, point.validation, self.points[0].validation)
         better = wish < self.wish
         return Path(
-            (*self.points, Point(step, metrics)),
+            (*self.points, point),
             torch.where(better, wish, self.wish),
             torch.where(better.unsqueeze(-1), parameters, self.chosen),
-            torch.where(better, step, self.chosen_step),
+            torch.where(better, point.step, self.chosen_step),
         )

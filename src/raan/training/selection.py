@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 import torch
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from raan.fairness.metrics import Metrics
 Aim = Literal["equalized_odds", "demographic_parity", "worst_group"]
 
 
+@runtime_checkable
 class Rule(Protocol):
     """How much each run wants to leave a point: the point with the smallest number is chosen."""
 

@@ -15,7 +15,7 @@ from raan.data.table import Table
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
 from raan.training.evaluate import evaluate
-from raan.training.path import Path
+from raan.training.path import Path, Point
 from raan.training.selection import Last, Rule
 from raan.training.update import Moments, Update
 
@@ -32,6 +32,7 @@ class Schedule:
     learning_rate: float | Float[Tensor, "run"] = 1e-3
     update: Update = field(default_factory=Update)
     points_per_epoch: int = 4
+    watch_test: bool = False  # record the test rows' metrics too, for curves; no rule ever sees them
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class State:
 def begin(method: Method, model: Model, table: Table, split: Split, schedule: Schedule, rule: Rule) -> State:
     """The state before the first step; the model as it comes is the first point of the path."""
     memory = method.prepare(model, table, split.train)
-    start = evaluate(model, table, split.validation)
+    start = _point(0, model, table, split, schedule)
     moments = schedule.update.start(model.parameters)
     never = torch.full((len(model.parameters),), -1, device=model.parameters.device)
     path = Path.start(model.parameters, start, rule)
@@ -93,12 +94,18 @@ def train(
         state = replace(state, memory=Memory(*(part.clone() for part in state.memory)))
         for stretch in _stretches(drawn, per_epoch, schedule.points_per_epoch):
             state = _follow(state, method, model, stretch, schedule)
-            metrics = evaluate(model.at(state.parameters), table, split.validation)
-            state = replace(state, path=state.path.then(state.step, state.parameters, metrics, rule))
+            point = _point(state.step, model.at(state.parameters), table, split, schedule)
+            state = replace(state, path=state.path.then(state.parameters, point, rule))
             progress(state.step, per_epoch * schedule.epochs)
         state = replace(state, epoch=epoch + 1)
     _warn_failed(state, seeds)
     return state
+
+
+def _point(step: int, model: Model, table: Table, split: Split, schedule: Schedule) -> Point:
+    """The metrics of the model where it stands."""
+    test = evaluate(model, table, split.test) if schedule.watch_test else None
+    return Point(step, evaluate(model, table, split.validation), test)
 
 
 def _stretches(drawn: Iterator[Batch], total: int, points: int) -> Iterator[Iterator[Batch]]:

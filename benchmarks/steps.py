@@ -1,0 +1,98 @@
+"""The cost of an RL-RAAN training step: packs of the engine against an ordinary PyTorch loop."""
+
+import time
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor, nn
+from torch.utils.data import DataLoader, TensorDataset
+
+from raan.data.split import split, stack
+from raan.data.table import Table
+from raan.methods import RAAN, Scope
+from raan.models.model import mlp
+from raan.neighbourhood.balance import anchor_weights
+from raan.neighbourhood.estimator import InnerEstimate, stochastic_objective
+from raan.training.train import Schedule, train
+
+ROWS, FEATURES, BATCH = 33_120, 104, 64
+
+
+def problem() -> Table:
+    """Random rows of Adult's size and shape: the time of a step does not depend on what they say."""
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(ROWS + 100, FEATURES, generator=generator)
+    label = torch.randint(2, (ROWS + 100,), generator=generator)
+    attribute = torch.randint(2, (ROWS + 100,), generator=generator)
+    return Table.of(features, label, attribute)
+
+
+def ordinary(table: Table) -> Callable[[], float]:
+    """Seconds a step of nn.Module + torch.optim.Adam + DataLoader, with the same loss."""
+    dropout = nn.Dropout(0.2)
+    encoder = nn.Sequential(
+        nn.Linear(FEATURES, 50), nn.ReLU(), dropout, nn.Linear(50, 50), nn.ReLU(), dropout, nn.Linear(50, 50)
+    )
+    head = nn.Sequential(nn.Linear(50, 50), nn.ReLU(), dropout, nn.Linear(50, 2))
+    optimiser = torch.optim.Adam([*encoder.parameters(), *head.parameters()])
+    anchor = anchor_weights(table.label, table.attribute, "group").float()
+    memory = InnerEstimate.unknown(table.rows)
+    columns = TensorDataset(table.features, table.label, table.attribute, torch.arange(table.rows))
+    loader = _forever(DataLoader(columns, batch_size=BATCH, shuffle=True))
+
+    def step() -> None:
+        features, label, attribute, row = next(loader)
+        embedding = encoder(features)
+        loss = nn.functional.cross_entropy(head(embedding), label, reduction="none")
+        known = InnerEstimate(*(part[row] for part in memory))
+        result = stochastic_objective(embedding, label, attribute, loss, known, anchor[row], 0.5, 0.5)
+        for part, new in zip(memory, result.average, strict=True):
+            part[row] = new
+        optimiser.zero_grad()
+        torch.autograd.backward(result.term.mean())
+        optimiser.step()
+
+    def steps() -> None:
+        for _ in range(200):
+            step()
+
+    return lambda: _timed(steps) / 200
+
+
+def packed(table: Table, runs: int) -> Callable[[], float]:
+    """Seconds a step and run of the engine, in a pack of so many runs."""
+    seeds = list(range(runs))
+    steps = max(20, 400 // runs)
+    rows = stack([split(table.rows, (steps * BATCH, 100, 0), seed) for seed in seeds])
+    model = mlp(table).start(table, rows.train, seeds)
+    method = RAAN(scope=Scope.MODEL)
+    schedule = Schedule(epochs=1, batch_size=BATCH, points_per_epoch=1)
+    return lambda: _timed(lambda: train(method, model, table, rows, seeds, schedule)) / steps / runs
+
+
+def _forever(loader: DataLoader[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
+    while True:
+        yield from loader
+
+
+def _timed(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def main() -> None:
+    """Print milliseconds a step and run, the best of five rounds side by side, since times are noisy."""
+    table = problem()
+    contenders = {"nn.Module + Adam + DataLoader": ordinary(table)}
+    contenders |= {f"raan, pack of {runs}": packed(table, runs) for runs in (1, 5, 20, 100)}
+    rounds = [{name: measure() for name, measure in contenders.items()} for _ in range(5)]
+    best = {name: min(each[name] for each in rounds) for name in contenders}
+    plain = next(iter(best.values()))
+    print(f"An RL-RAAN step, batch {BATCH}, {FEATURES} features, hidden 50, {torch.get_num_threads()} threads")
+    for name, seconds in best.items():
+        print(f"  {name:32s} {1000 * seconds:6.3f} ms a step and run  {seconds / plain:5.2f} of the ordinary loop")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,154 @@
+"""What every method promises; a new one in METHODS is tested here without a word."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+
+from raan.data import split, stack
+from raan.data.batches import Batch, batches, flat_index
+from raan.methods import METHODS, Scope
+from raan.models.model import mlp
+from raan.training.evaluate import embedded
+from raan.training.train import Schedule, train
+from training_tables import small_table
+
+each_method = pytest.mark.parametrize("name", METHODS)
+each_shape = pytest.mark.parametrize(("classes", "attributes"), [(2, 2), (3, 4)])
+
+
+def setting(name, classes=2, attributes=2, runs=3, dropout=0.2):
+    """The method, its model and memory after some training, and a fresh batch with the memory's rows for it."""
+    method, seeds = METHODS[name], list(range(runs))
+    table = small_table(classes=classes, attributes=attributes)
+    rows = stack([split(table.rows, (160, 40, 40), seed) for seed in seeds])
+    model = mlp(table, width=20, dropout=dropout).start(table, rows.train, seeds)
+    if method.scope is Scope.HEAD:
+        table, model = embedded(model, table), model.without_encoder()
+    state = train(method, model, table, rows, seeds, Schedule(epochs=1, batch_size=32, learning_rate=1e-2))
+    drawn = batches(table, rows.train, seeds, batch_size=24, epoch=9, units=model.units, dropout=model.dropout)
+    return method, model.at(state.parameters), next(iter(drawn)), state.memory
+
+
+def rows_of(memory, batch):
+    rows = memory.rows.shape[1]
+    return memory._replace(rows=memory.rows.flatten(0, 1)[flat_index(batch.row, rows)]) if rows else memory
+
+
+def every_tensor(model, batch, memory):
+    return [model.parameters, *(part for part in vars(batch).values() if part is not None), *memory]
+
+
+@each_method
+@each_shape
+def test_the_loss_is_finite_for_each_run_and_reaches_every_layer_of_its_scope(name, classes, attributes):
+    method, model, batch, memory = setting(name, classes, attributes)
+    leaf = model.parameters.detach().requires_grad_()
+    loss, _ = method.loss(model.at(leaf), batch, rows_of(memory, batch))
+    gradient = torch.autograd.grad(loss.sum(), leaf)[0]
+    assert loss.shape == (3,)
+    assert loss.isfinite().all()
+    assert gradient.isfinite().all()
+    for layer in torch.split(gradient, model.encoder.sizes + model.head.sizes, dim=1):
+        assert (layer != 0).any(-1).all()
+
+
+@each_method
+def test_arguments_are_left_untouched(name):
+    method, model, batch, memory = setting(name)
+    before = [part.clone() for part in every_tensor(model, batch, memory)]
+    method.loss(model, batch, rows_of(memory, batch))
+    for part, copy in zip(every_tensor(model, batch, memory), before, strict=True):
+        torch.testing.assert_close(part, copy, rtol=0, atol=0)
+
+
+@each_method
+@each_shape
+def test_the_order_of_a_batch_does_not_matter(name, classes, attributes):
+    method, model, batch, memory = setting(name, classes, attributes)
+    order = torch.randperm(24, generator=torch.Generator().manual_seed(0))
+    shuffled = Batch(*(part[:, order] for part in vars(batch).values()))
+    loss, after = method.loss(model, batch, rows_of(memory, batch))
+    again, after_again = method.loss(model, shuffled, rows_of(memory, shuffled))
+    torch.testing.assert_close(again, loss)
+    torch.testing.assert_close(after_again.whole, after.whole)
+    if after.rows.shape[1]:
+        torch.testing.assert_close(after_again.rows, after.rows[:, order])
+
+
+@each_method
+def test_a_run_alone_has_the_loss_and_gradient_it_has_in_the_pack(name):
+    method, model, batch, memory = setting(name)
+    for run in range(3):
+        one = slice(run, run + 1)
+        scaling = model.scaling and type(model.scaling)(*(part[one] for part in model.scaling))
+        alone = replace(model, parameters=model.parameters[one], scaling=scaling)
+        part = Batch(*(value[one] for value in vars(batch).values()))
+        here = rows_of(memory, batch)
+        here = type(here)(*(value[one] for value in here))
+        torch.testing.assert_close(
+            method.loss(alone, part, here)[0], method.loss(model, batch, rows_of(memory, batch))[0][one]
+        )
+
+
+@each_method
+@pytest.mark.parametrize("case", ["one class", "one attribute", "one sample", "nobody known"])
+def test_degenerate_batches_give_finite_losses_and_gradients(name, case):
+    method, model, batch, memory = setting(name)
+    if case == "one class":
+        batch = replace(batch, label=torch.zeros_like(batch.label))
+    if case == "one attribute":
+        batch = replace(batch, attribute=torch.ones_like(batch.attribute))
+    if case == "nobody known":
+        batch = replace(batch, attribute=-torch.ones_like(batch.attribute))
+    if case == "one sample":
+        batch = Batch(*(part[:, :1] for part in vars(batch).values()))
+    leaf = model.parameters.detach().requires_grad_()
+    loss, after = method.loss(model.at(leaf), batch, rows_of(memory, batch))
+    gradient = torch.autograd.grad(loss.sum(), leaf)[0]
+    assert loss.isfinite().all()
+    assert gradient.isfinite().all()
+    assert not any(part.isnan().any() for part in after)
+
+
+@each_method
+def test_no_random_number_is_drawn_from_a_global_generator(name):
+    before = torch.get_rng_state()
+    method, model, batch, memory = setting(name)
+    method.loss(model, batch, rows_of(memory, batch))
+    assert torch.equal(torch.get_rng_state(), before)
+
+
+@each_method
+def test_hyperparameters_of_a_pack_may_be_tensors_with_one_value_for_each_run(name):
+    from raan.methods import stack as pack
+
+    method, model, batch, memory = setting(name)
+    loss, _ = method.loss(model, batch, rows_of(memory, batch))
+    stacked, _ = pack([method] * 3).loss(model, batch, rows_of(memory, batch))
+    torch.testing.assert_close(stacked, loss)
+
+
+@each_method
+def test_memory_survives_a_checkpoint(name, tmp_path):
+    from raan.training.checkpoint import load, save
+
+    method, seeds, table = METHODS[name], [0, 1], small_table()
+    rows = stack([split(table.rows, (160, 40, 40), seed) for seed in seeds])
+    model = mlp(table, width=7).start(table, rows.train, seeds)
+    run = lambda epochs, **options: train(  # noqa: E731
+        method, model, table, rows, seeds, Schedule(epochs=epochs, batch_size=32), **options
+    )
+    save(run(1), tmp_path / "state.pt")
+    resumed, whole = run(2, resume=load(tmp_path / "state.pt")), run(2)
+    assert torch.equal(resumed.parameters, whole.parameters)
+    for part, other in zip(resumed.memory, whole.memory, strict=True):
+        torch.testing.assert_close(part, other, rtol=0, atol=0, equal_nan=True)
+
+
+def test_runs_of_a_pack_that_differ_in_more_than_numbers_are_refused():
+    from raan.methods import RAAN
+    from raan.methods import stack as pack
+
+    with pytest.raises(ValueError, match="runs of one pack differ in balance: \\['group', 'sample'\\]"):
+        pack([RAAN(), RAAN(balance="sample")])
