@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check figures bench clean
 
 demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
@@ -15,6 +15,9 @@ check: $(READY)  ## ruff, mypy (strict), the layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+figures: $(READY)  ## the pictures of the docs
+	$(BIN)/python docs/figures.py
 
 bench: $(READY)  ## what is measured, and against whom
 	$(BIN)/python -m benchmarks

@@ -62,7 +62,7 @@ def main() -> None:
         rate = operations / seconds
         print(
             f"  {rows:7,} rows  {seconds:6.2f} s  {rate / 1e9:4.0f} of the machine's {machine / 1e9:.0f} GFLOP/s "
-            f"({rate / machine:.0%})  peak memory +{memory:.0f} MB, embedding {rows * DIMENSIONS * 4 / 2**20:.0f} MB"
+            f"({rate / machine:.0%})  peak memory +{memory:.0f} MB, data {rows * DIMENSIONS * 4 / 2**20:.0f} MB"
         )
 
 

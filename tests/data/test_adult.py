@@ -1,12 +1,14 @@
 import hashlib
 import time
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
+import torch
 
-from raan.data import CorruptData, adult
-from raan.data.adult import CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
+from raan.data import CorruptData, Table, adult
+from raan.data.adult import ABOUT, CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
 from raan.data.sources import RemoteFile
 
 DATA = """\
@@ -30,6 +32,12 @@ def write(folder: Path, data: str = DATA, test: str = TEST) -> tuple[RemoteFile,
         (folder / name).write_text(text, encoding="ascii")
         files.append(RemoteFile("adult", name, hashlib.sha256(text.encode()).hexdigest(), len(text)))
     return tuple(files)
+
+
+@cache
+def published(folder: Path, attribute: str = "gender") -> Table:
+    """The real table, read once for all tests."""
+    return adult(folder, attribute=attribute)
 
 
 def test_small_files_are_read_in_order_without_the_incomplete_rows(tmp_path: Path) -> None:
@@ -65,8 +73,34 @@ def test_the_attribute_can_be_race(tmp_path: Path) -> None:
     assert table.attribute.tolist() == [1, 0, 0, 1]
 
 
+def test_race_and_gender_can_be_crossed(tmp_path: Path) -> None:
+    table = adult(tmp_path, files=write(tmp_path), attribute="race x gender")
+    assert table.attribute_names == ("Black × Female", "Black × Male", "White × Female", "White × Male")
+    assert table.attribute.tolist() == [3, 1, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("attribute", "columns"), [("gender", {"sex"}), ("race", {"race"}), ("race x gender", {"race", "sex"})]
+)
+def test_the_columns_of_the_attribute_can_be_left_out(tmp_path: Path, attribute: str, columns: set[str]) -> None:
+    files = write(tmp_path)
+    whole = adult(tmp_path, files=files, attribute=attribute)
+    without = adult(tmp_path, files=files, attribute=attribute, keep_attribute=False)
+    stay = [name for name in whole.feature_names if name.partition("=")[0] not in columns]
+    assert list(without.feature_names) == stay
+    assert torch.equal(without.features, whole.features[:, [whole.feature_names.index(name) for name in stay]])
+    assert torch.equal(without.attribute, whole.attribute)
+
+
+def test_rows_with_missing_values_can_be_kept_and_missing_is_a_category(tmp_path: Path) -> None:
+    table = adult(tmp_path, files=write(tmp_path), keep_missing=True)
+    assert table.label.tolist() == [0, 1, 0, 0, 1]
+    missing = table.features[:, table.feature_names.index("workclass=?")]
+    assert missing.tolist() == [0, 0, 1, 0, 0]
+
+
 def test_an_unknown_attribute_is_refused_with_the_choices() -> None:
-    with pytest.raises(ValueError, match="attribute is 'age', expected one of 'gender', 'race'"):
+    with pytest.raises(ValueError, match="attribute is 'age', expected one of 'gender', 'race', 'race x gender'"):
         adult(attribute="age")
 
 
@@ -84,6 +118,7 @@ def test_one_of_the_files_stands_for_its_folder(tmp_path: Path) -> None:
             "8e4",
             "adult.data, line 2: fnlwgt is '8e4', expected a whole number",
         ),
+        ("50, Private, ", "?, Private, ", r"adult.data, line 2: age is '\?', expected a whole number"),
         ("50, Private, ", "50, , ", "adult.data, line 2: workclass is empty"),
         ("Peru, >50K", "Peru, >60K", "adult.data, line 2: income is '>60K', expected one of <=50K, >50K"),
     ],
@@ -106,12 +141,44 @@ def test_files_that_are_not_the_published_ones_are_corrupt(tmp_path: Path) -> No
 
 
 def test_the_published_files_hold_what_is_known_of_them(real_data: Path) -> None:
-    table = adult(real_data)
+    table = published(real_data)
     assert table.rows == sum(SPLIT) == 45_222
     assert table.features.shape == (45_222, 104)
     assert len(set(table.feature_names)) == 104
     assert table.cells().tolist() == [[13_026, 20_988], [1_669, 9_539]]
     assert table.label[:30_162].double().mean().item() == pytest.approx(0.2489, abs=1e-4)
+
+
+def test_the_published_files_hold_known_numbers_of_each_race(real_data: Path) -> None:
+    table = published(real_data, "race")
+    assert table.attribute_names == ("Amer-Indian-Eskimo", "Asian-Pac-Islander", "Black", "Other", "White")
+    assert table.cells().sum(0).tolist() == [435, 1_303, 4_228, 353, 38_903]
+
+
+def test_the_published_files_hold_ten_crossed_groups(real_data: Path) -> None:
+    table = published(real_data, "race x gender")
+    assert table.attributes == 10
+    assert table.cells().sum() == 45_222
+    races, genders = published(real_data, "race"), published(real_data)
+    names = [
+        f"{races.attribute_names[race]} × {genders.attribute_names[gender]}"
+        for race, gender in zip(races.attribute.tolist(), genders.attribute.tolist(), strict=True)
+    ]
+    assert [table.attribute_names[group] for group in table.attribute.tolist()] == names
+
+
+def test_the_published_files_have_3620_rows_with_missing_values(real_data: Path) -> None:
+    table = adult(real_data, keep_missing=True)
+    assert table.features.shape == (48_842, 108)
+    assert table.cells().tolist() == [[14_423, 22_732], [1_769, 9_918]]
+    unknown = table.features[:, [name.endswith("=?") for name in table.feature_names]]
+    assert int(unknown.any(1).sum()) == 3_620
+    assert unknown.sum(0).tolist() == [2_799, 2_809, 857]
+
+
+def test_what_is_to_be_known_of_adult_names_its_files() -> None:
+    assert ABOUT.name == "adult"
+    assert ABOUT.files == FILES
 
 
 def literal_rows(folder: Path) -> Iterator[dict[str, str]]:
@@ -124,7 +191,7 @@ def literal_rows(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def test_the_published_files_equal_a_literal_reading(real_data: Path) -> None:
-    table = adult(real_data)
+    table = published(real_data)
     rows = list(literal_rows(real_data / "adult"))
     assert [table.class_names[label] for label in table.label.tolist()] == [row["income"] for row in rows]
     assert [table.attribute_names[group] for group in table.attribute.tolist()] == [row["sex"] for row in rows]

@@ -2,11 +2,8 @@
 
 import hashlib
 import subprocess
-import threading
 import zipfile
-from collections.abc import Iterator
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -14,10 +11,9 @@ import pytest
 from raan.data import CorruptData, DataUnavailable
 from raan.data import sources as module
 from raan.data.adult import FILES
+from raan.data.fetch import CHUNK
 from raan.data.sources import RemoteFile, Source, Url, Wheel, cache_folder, find, find_all
-
-BODY = bytes(range(256)) * 1000
-SHA256 = hashlib.sha256(BODY).hexdigest()
+from web import BODY, SHA256
 
 
 def described(*sources: Source, name: str = "file.bin") -> RemoteFile:
@@ -28,57 +24,6 @@ def files_below(folder: Path) -> list[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-class Handler(BaseHTTPRequestHandler):
-    """One path for each way that a server can behave."""
-
-    over = threading.Event()
-
-    def do_GET(self) -> None:
-        self.close_connection = True
-        match self.path:
-            case "/good":
-                self.answer(BODY)
-            case "/other":
-                self.answer(BODY[::-1])
-            case "/long":
-                self.answer(BODY + b"more" * 100_000)
-            case "/truncated":
-                self.answer(BODY[:1000], length=len(BODY))
-            case "/stalled":
-                self.answer(BODY[:1000], length=len(BODY))
-                self.wfile.flush()
-                self.over.wait(20)
-            case _:
-                self.send_error(404)
-
-    def answer(self, body: bytes, length: int | None = None) -> None:
-        self.send_response(200)
-        self.send_header("Content-Length", str(length or len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, *message: object) -> None:
-        pass
-
-
-class Server(ThreadingHTTPServer):
-    def handle_error(self, *request: object) -> None:
-        """A client that hangs up on a body too long is part of the test."""
-
-
-@pytest.fixture
-def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    Handler.over.clear()
-    with Server(("127.0.0.1", 0), Handler) as running:
-        thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
-        yield f"http://127.0.0.1:{running.server_port}"
-        Handler.over.set()
-        running.shutdown()
-        thread.join()
-
-
 @pytest.fixture
 def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A package index with one small wheel in it, which holds two files; its requirement."""
@@ -87,7 +32,7 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     with zipfile.ZipFile(shelf / "small_files-1.0-py3-none-any.whl", "w") as wheel:
         wheel.writestr("small/file.bin", BODY)
         wheel.writestr("small/other.bin", BODY)
-        wheel.writestr("small/wrong.bin", BODY[1:])
+        wheel.writestr("small/wrong.bin", BODY[::-1])
         about = "small_files-1.0.dist-info"
         wheel.writestr(f"{about}/METADATA", "Metadata-Version: 2.1\nName: small-files\nVersion: 1.0\n")
         wheel.writestr(f"{about}/WHEEL", "Wheel-Version: 1.0\nTag: py3-none-any\n")
@@ -193,8 +138,9 @@ def test_progress_is_told_up_to_the_whole(server: str, cache: Path) -> None:
         ("missing", "HTTPError: HTTP Error 404: Not Found"),
         ("other", f"sent other bytes, of sha256 {hashlib.sha256(BODY[::-1]).hexdigest()}"),
         ("long", "sent more than the expected 256,000 bytes"),
-        ("truncated", r"(sent 1,000 of the expected 256,000|IncompleteRead\(1000)"),
-        ("stalled", "timed out"),
+        ("to-a-file", "Redirection to url 'file:///etc/hostname' is not allowed"),
+        ("to-ftp", "unknown url type: ftp"),
+        ("loop", "redirect error that would lead to an infinite loop"),
     ],
 )
 def test_a_source_that_fails_leaves_nothing_behind_and_its_answer_is_told(
@@ -209,7 +155,7 @@ def test_a_body_that_is_too_long_is_not_read_to_its_end(server: str, cache: Path
     told: list[int] = []
     with pytest.raises(DataUnavailable):
         find(described(Url(f"{server}/long")), progress=lambda done, total: told.append(done))
-    assert len(BODY) < told[-1] <= len(BODY) + module.CHUNK
+    assert len(BODY) < told[-1] <= len(BODY) + CHUNK
 
 
 def test_a_server_that_does_not_exist_is_told(cache: Path) -> None:
@@ -218,7 +164,9 @@ def test_a_server_that_does_not_exist_is_told(cache: Path) -> None:
 
 
 def test_the_next_source_is_asked_where_one_fails(server: str, cache: Path) -> None:
-    sources = [Url(f"{server}/{page}", timeout=0.3) for page in ("missing", "truncated", "other", "good")]
+    sources = [
+        Url(f"{server}/{page}", timeout=0.3) for page in ("missing", "truncated", "stalled", "other", "good")
+    ]
     assert find(described(*sources)).read_bytes() == BODY
     assert files_below(cache) == ["set/file.bin"]
 
@@ -239,7 +187,7 @@ def test_the_error_says_where_it_looked_whom_it_asked_and_where_to_put_the_file(
         f"  {cache}/set/file.bin",
         "and asked",
         f"  {server}/missing: HTTPError: HTTP Error 404: Not Found",
-        f"  {server}/other: OSError: sent other bytes, of sha256 {hashlib.sha256(BODY[::-1]).hexdigest()}",
+        f"  {server}/other: WrongBytes: sent other bytes, of sha256 {hashlib.sha256(BODY[::-1]).hexdigest()}",
         f"Get it by hand (256,000 bytes, sha256 {SHA256}) and put it at",
         f"  {cache}/set/file.bin",
         "or in a folder that you name by RAAN_DATA or by the path.",
@@ -251,19 +199,10 @@ def test_a_file_without_sources_says_so(cache: Path) -> None:
         find(described())
 
 
-def test_an_interrupted_download_leaves_nothing_behind(server: str, cache: Path) -> None:
-    def interrupt(done: int, total: int | None) -> None:
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        find(described(Url(f"{server}/good")), progress=interrupt)
-    assert list(cache.iterdir()) == []
-
-
 def test_a_cache_that_cannot_be_made_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("RAAN_DATA", raising=False)
     monkeypatch.setenv("RAAN_CACHE", str(put(tmp_path / "file") / "cache"))
-    with pytest.raises(DataUnavailable, match=r"file/cache cannot be written to: .*Not a directory"):
+    with pytest.raises(DataUnavailable, match=r"file/cache/set/file.bin cannot be written: .*Not a directory"):
         find(described(Url("http://127.0.0.1:9/good")))
 
 
@@ -302,7 +241,7 @@ def test_a_wheel_helps_where_the_web_does_not(index: str, server: str, cache: Pa
             "small/none.bin",
             "whl has no member small/none.bin",
         ),
-        ("small-files==1.0", "small/wrong.bin", "sent 255,999 of the expected 256,000 bytes"),
+        ("small-files==1.0", "small/wrong.bin", "sent other bytes, of sha256"),
         ("small-files==2.0", "small/file.bin", "pip download failed: ERROR: No matching distribution"),
     ],
 )

@@ -148,6 +148,22 @@ def test_a_memory_mapped_embedding_is_read_and_left_alone(tmp_path):
     np.testing.assert_array_equal(aan_weights(mapped, p.label, p.attribute), aan_weights(*p.arrays()[:3]))
 
 
+def test_whole_numbers_are_an_embedding_too():
+    p = problem(rows=30)
+    whole = (10 * p.embedding).round().long()
+    torch.testing.assert_close(
+        aan_weights(whole, p.label, p.attribute), aan_weights(whole.float(), p.label, p.attribute)
+    )
+
+
+@pytest.mark.parametrize(
+    "text", [np.array([["a"], ["b"]]), np.array([[None], [object()]]), pd.DataFrame({"x": ["a", "b"]})]
+)
+def test_an_embedding_that_is_not_numbers_is_an_error(text):
+    with pytest.raises(TypeError, match=r"embedding holds values of type .*; expected numbers: encode categories"):
+        aan_weights(text, [0, 1], [0, 1])
+
+
 def test_arguments_are_left_as_they_were():
     p = problem(rows=30)
     before = [part.clone() for part in p]

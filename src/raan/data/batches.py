@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import Enum
 
 import numpy as np
 import torch
@@ -10,6 +11,13 @@ from torch import Tensor
 
 from raan.data.streams import stream
 from raan.data.table import Table
+
+
+class Sampling(Enum):
+    """How an epoch's batches are drawn from the training rows."""
+
+    SHUFFLED = "shuffled"  # every row once, in a random order
+    BALANCED = "balanced"  # as many rows of each (class, attribute) cell; those of unknown attribute are left out
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,7 @@ class Batch:
     attribute: Int[Tensor, "run batch"]
     row: Int[Tensor, "run batch"]  # in the table
     keep: Float[Tensor, "run batch unit"] | None = None  # dropout: 0, or the inverse of the chance to be kept
+    environment: Int[Tensor, "run batch"] | None = None  # where the table has environments
 
 
 def gather(
@@ -46,13 +55,16 @@ def batches(
     epoch: int,
     units: int = 0,
     dropout: float = 0.0,
+    sampling: Sampling = Sampling.SHUFFLED,
 ) -> Iterator[Batch]:
-    """One epoch: each run's training rows in an order of its own, the last batch as large as what is left.
+    """One epoch: as many draws as there are training rows, the last batch as large as what is left.
 
     Of the model's `units` that dropout may silence, `keep` says which stay.
     """
-    shuffle = [stream(seed, "shuffle", epoch).permutation(train.shape[1]) for seed in seeds]
-    order = train.gather(1, torch.from_numpy(np.stack(shuffle)).to(train.device))
+    if sampling is Sampling.BALANCED:
+        order = balanced_order(table, train, seeds, batch_size, epoch)
+    else:
+        order = shuffled_order(train, seeds, epoch)
     masks = [stream(seed, "dropout", epoch) for seed in seeds]
     for row in torch.split(order, batch_size, dim=1):
         yield Batch(
@@ -61,7 +73,52 @@ def batches(
             table.attribute[row],
             row,
             keep_masks(masks, row.shape[1], units, dropout, table.features.dtype) if units and dropout else None,
+            None if table.environment is None else table.environment[row],
         )
+
+
+def shuffled_order(train: Int[Tensor, "run row"], seeds: Sequence[int], epoch: int) -> Int[Tensor, "run row"]:
+    """Each run's training rows, in an order of its own."""
+    shuffle = [stream(seed, "shuffle", epoch).permutation(train.shape[1]) for seed in seeds]
+    return train.gather(1, torch.from_numpy(np.stack(shuffle)).to(train.device))
+
+
+def balanced_order(
+    table: Table, train: Int[Tensor, "run row"], seeds: Sequence[int], batch_size: int, epoch: int
+) -> Int[Tensor, "run row"]:
+    """Each run's draws, the (class, attribute) cells taking turns: in no batch do two differ by more than one."""
+    cell = (table.label.long() * table.attributes + table.attribute).numpy(force=True)
+    cell = np.where(table.attribute.numpy(force=True) < 0, -1, cell)
+    orders = []
+    for rows, seed in zip(train.numpy(force=True), seeds, strict=True):
+        present = np.setdiff1d(cell[rows], [-1])
+        if not len(present):
+            raise ValueError("balanced batches need the attribute, and no training row's attribute is known")
+        rng, turn = stream(seed, "balance", epoch), np.arange(len(rows))
+        order = np.empty(len(rows), dtype=np.int64)
+        for number, which in enumerate(rng.permutation(present)):
+            turns = turn[number :: len(present)]
+            order[turns] = _rounds(rows[cell[rows] == which], turns // batch_size, rng)
+        orders.append(order)
+    return torch.from_numpy(np.stack(orders)).to(train.device)
+
+
+def _rounds(
+    members: Int[np.ndarray, "member"], batch: Int[np.ndarray, "draw"], rng: np.random.Generator
+) -> Int[np.ndarray, "draw"]:
+    """Draws of a cell's rows for the given batches, reshuffled whenever all are used up.
+
+    No row is twice in a batch, unless the batch asks for more rows than the cell has.
+    """
+    drawn, done = np.empty(len(batch) + len(members), dtype=np.int64), 0
+    while done < len(batch):
+        fresh = rng.permutation(members)
+        # A round that begins within a batch begins with the rows which that batch does not have yet.
+        begun = np.searchsorted(batch, batch[done])
+        late = np.isin(fresh, drawn[begun:done])
+        drawn[done : done + len(members)] = np.concatenate([fresh[~late], fresh[late]])
+        done += len(members)
+    return drawn[: len(batch)]
 
 
 def keep_masks(

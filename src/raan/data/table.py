@@ -19,7 +19,8 @@ class Table:
     """Rows to learn from: features, label, attribute (-1 where unknown) and what they are called.
 
     The features have a leading run axis once each run has embedded them with its own encoder; the label
-    and the attribute of a row are the same in every run.
+    and the attribute of a row are the same in every run. An environment (0, 1, ...) says under which
+    conditions a row was collected, where that is known.
     """
 
     features: Float[Tensor, "*run row feature"]
@@ -29,6 +30,7 @@ class Table:
     attribute_names: tuple[str, ...]
     feature_names: tuple[str, ...] = ()
     name: str = "table"
+    environment: Int[Tensor, "row"] | None = None
 
     def __post_init__(self) -> None:
         _check_tensors(self)
@@ -37,6 +39,7 @@ class Table:
         _check_codes("label", self.label, self.class_names, lowest=0)
         _check_codes("attribute", self.attribute, self.attribute_names, lowest=UNKNOWN)
         _check_classes(self)
+        _check_environment(self)
 
     @classmethod
     def of(
@@ -49,6 +52,7 @@ class Table:
         attribute_names: tuple[str, ...] = (),
         feature_names: tuple[str, ...] = (),
         name: str = "table",
+        environment: ArrayLike | Tensor | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> Table:
         """A table from arrays, tensors or lists; what has no name is called by its number.
@@ -66,6 +70,7 @@ class Table:
             attribute_names or _count_out("attribute", groups),
             feature_names,
             name,
+            None if environment is None else _whole("environment", environment),
         )
 
     @property
@@ -187,6 +192,8 @@ def _check_lengths(table: Table) -> None:
 
 
 def _check_finite(table: Table) -> None:
+    if table.features.sum().isfinite():  # looking at each value takes more memory than the features
+        return
     bad = ~table.features.isfinite()
     if not bad.any():
         return
@@ -219,3 +226,16 @@ def _check_classes(table: Table) -> None:
         raise ValueError(
             f"every label is {only} ({table.class_names[only]}), expected at least two classes to tell apart"
         )
+
+
+def _check_environment(table: Table) -> None:
+    if table.environment is None:
+        return
+    if table.environment.dtype not in INTEGERS:
+        raise TypeError(f"environment is {table.environment.dtype}, expected a signed integer type")
+    if table.environment.shape != table.label.shape:
+        shape = tuple(table.environment.shape)
+        raise ValueError(f"environment has shape {shape}, expected one number for each of {table.rows:,} rows")
+    if bool((table.environment < 0).any()):
+        row = int((table.environment < 0).int().argmax())
+        raise ValueError(f"environment is {int(table.environment[row])} in row {row}, expected 0, 1, ...")

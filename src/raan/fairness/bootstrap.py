@@ -4,6 +4,7 @@ Drawing n rows with replacement and counting them is drawing a multinomial over 
 So a replicate costs as much as there are cells, and no row is ever touched.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,6 +21,14 @@ class Estimate:
     value: float
     low: float
     high: float
+
+    def __str__(self) -> str:
+        """'85.3% [84.9, 85.7]', of fixed width so that columns of them align."""
+        if math.isnan(self.value):
+            return "undefined"
+        if math.isnan(self.low):
+            return f"{100 * self.value:5.1f}% [no interval]"
+        return f"{100 * self.value:5.1f}% [{100 * self.low:5.1f}, {100 * self.high:5.1f}]"
 
 
 def resample(

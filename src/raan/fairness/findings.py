@@ -126,7 +126,7 @@ def _title(audit: Audit) -> str:
 
 
 def _overall_table(audit: Audit) -> list[list[str]]:
-    return [[name, _bracketed(estimate)] for name, estimate in _overall(audit).items()]
+    return [[name, str(estimate)] for name, estimate in _overall(audit).items()]
 
 
 def _group_table(audit: Audit) -> list[list[str]]:
@@ -134,16 +134,16 @@ def _group_table(audit: Audit) -> list[list[str]]:
     header = ["group", "    count", "accuracy", "class", "selected", "true positives", "false positives"]
     rows = [header]
     for group in audit.groups:
-        own = [group.name, f"{group.count:9,}", _bracketed(group.accuracy)]
+        own = [group.name, f"{group.count:9,}", str(group.accuracy)]
         for rates in group.rates:
             measured = (rates.selection_rate, rates.true_positive_rate, rates.false_positive_rate)
-            rows.append([*own, rates.label, *map(_bracketed, measured)])
+            rows.append([*own, rates.label, *map(str, measured)])
             own = ["", "", ""]
     return rows
 
 
 def _cell_table(audit: Audit) -> list[list[str]]:
-    rows = ([cell.label, cell.group, f"{cell.count:9,}", _bracketed(cell.accuracy)] for cell in audit.cells)
+    rows = ([cell.label, cell.group, f"{cell.count:9,}", str(cell.accuracy)] for cell in audit.cells)
     return [["class", "group", "    count", "accuracy"], *rows]
 
 
@@ -162,15 +162,6 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = ("  ".join(map(str.ljust, row, widths)) for row in rows)
     return "\n".join(line.rstrip() for line in lines)
-
-
-def _bracketed(estimate: Estimate) -> str:
-    """'85.3% [84.9, 85.7]', of fixed width so that columns of them align."""
-    if math.isnan(estimate.value):
-        return "undefined"
-    if math.isnan(estimate.low):
-        return f"{100 * estimate.value:5.1f}% [no interval]"
-    return f"{100 * estimate.value:5.1f}% [{100 * estimate.low:5.1f}, {100 * estimate.high:5.1f}]"
 
 
 # The paragraph

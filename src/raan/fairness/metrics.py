@@ -9,7 +9,7 @@ is every metric that needs it. Every metric takes any leading axes, such as one 
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TypeAlias
 
@@ -30,6 +30,10 @@ class Metrics:
     demographic_parity_gap: Float[Tensor, "*lead"]
     equalized_odds_gap: Float[Tensor, "*lead"]
     worst_group_accuracy: Float[Tensor, "*lead"]
+
+    def map(self, change: Callable[[Tensor], Tensor]) -> "Metrics":
+        """The metrics with each of them changed alike, such as one run of all taken."""
+        return Metrics(*map(change, (getattr(self, field.name) for field in fields(self))))
 
 
 def metrics(counts: Counts, *, min_count: int = 1) -> Metrics:

@@ -1,13 +1,87 @@
 """The methods, one small file each. METHODS is a plain dict: a new method is one file and one line."""
 
+from raan.data.batches import Sampling
+from raan.methods.adversarial import Adversarial
+from raan.methods.dfr import DFR
+from raan.methods.eor import EOR
 from raan.methods.erm import ERM
-from raan.methods.method import Memory, Method, Scope, stack
+from raan.methods.exact_raan import ExactRAAN
+from raan.methods.gap_penalty import GapPenalty
+from raan.methods.gaps import Notion
+from raan.methods.group_dro import GroupDRO
+from raan.methods.group_weights import GroupWeights
+from raan.methods.hsic import HSIC
+from raan.methods.irm import IRM
+from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
+from raan.methods.moap import MOAP
 from raan.methods.raan import RAAN
+from raan.methods.reweighing import Reweighing
+from raan.methods.rnf import RNF
+from raan.methods.rnf_proxy import ProxyRNF
+from raan.methods.sox import SOX
+from raan.methods.thresholds import Thresholds, fit_thresholds
 
-METHODS: dict[str, Method] = {
+METHODS: dict[str, Method | Refit] = {
+    # The paper's.
     "Vanilla": ERM(),
+    "RNF": RNF(),
+    "RNF (proxy)": ProxyRNF(),
+    "Adversarial (DP)": Adversarial("DP"),
+    "Adversarial (EO)": Adversarial("EO"),
+    "EOR": EOR(scope=Scope.HEAD),
+    "RL-EOR": EOR(scope=Scope.MODEL),
+    "GroupDRO": GroupDRO(),
+    "IRM": IRM(),
     "RAAN": RAAN(scope=Scope.HEAD),
     "RL-RAAN": RAAN(scope=Scope.MODEL),
+    # Estimators that it leaves open, and exact weights.
+    "RAAN (BSGD)": RAAN(averaging_rate=1.0),
+    "RAAN (SOX)": SOX(),
+    "RAAN (MOAP)": MOAP(),
+    "RAAN (exact)": ExactRAAN(),
+    # What of a gain is balancing.
+    "Balancing only": RAAN(temperature=float("inf"), scope=Scope.HEAD),
+    "RL-Balancing only": RAAN(temperature=float("inf"), scope=Scope.MODEL),
+    "ERM (balanced batches)": ERM(sampling=Sampling.BALANCED),
+    "ERM (group weights)": GroupWeights(),
+    # Rivals.
+    "Reweighing": Reweighing(),
+    "DFR": DFR(),
+    "HSIC": HSIC(),
+    "DP penalty": GapPenalty("DP"),
+    "EO penalty": GapPenalty("EO", weight=0.1),
 }
 
-__all__ = ["ERM", "METHODS", "RAAN", "Memory", "Method", "Scope", "stack"]
+POST_PROCESSING: dict[str, Notion] = {"Thresholds (DP)": "DP", "Thresholds (EO)": "EO"}
+"""What `fit_thresholds` makes of any method's scores, by the name that reports call it."""
+
+__all__ = [
+    "DFR",
+    "EOR",
+    "ERM",
+    "HSIC",
+    "IRM",
+    "METHODS",
+    "MOAP",
+    "POST_PROCESSING",
+    "RAAN",
+    "RNF",
+    "SOX",
+    "Adversarial",
+    "ExactRAAN",
+    "GapPenalty",
+    "GroupDRO",
+    "GroupUse",
+    "GroupWeights",
+    "Memory",
+    "Method",
+    "ProxyRNF",
+    "Refit",
+    "Reweighing",
+    "Sampling",
+    "Scope",
+    "Thresholds",
+    "fit_thresholds",
+    "grid",
+    "stack",
+]

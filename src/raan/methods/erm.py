@@ -2,24 +2,30 @@
 
 from dataclasses import dataclass
 
-from jaxtyping import Float, Int
+from jaxtyping import Float
 from torch import Tensor
 
-from raan.data.batches import Batch
-from raan.data.table import Table
-from raan.methods.method import Memory, Scope, cross_entropy, no_memory
+from raan.data.batches import Batch, Sampling
+from raan.methods.method import GroupUse, Memory, Method, Part, Scope, cross_entropy
 from raan.models.model import Model
 
 
 @dataclass(frozen=True)
-class ERM:
-    """The mean cross-entropy."""
+class ERM(Method):
+    """The mean cross-entropy; over balanced batches it tells what of another method's gain is the sampler's."""
 
     scope: Scope = Scope.MODEL
+    sampling: Sampling = Sampling.SHUFFLED
 
-    def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
-        """Nothing to carry."""
-        return no_memory(model)
+    @property
+    def debiases(self) -> tuple[Part, ...]:
+        """Nothing, unless its batches are balanced."""
+        return super().debiases if self.sampling is Sampling.BALANCED else ()
+
+    @property
+    def group_use(self) -> GroupUse:
+        """None, unless its batches are balanced."""
+        return GroupUse(training="attribute" if self.sampling is Sampling.BALANCED else "")
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """Mean cross-entropy of each run's batch."""

@@ -1,15 +1,18 @@
 """What a method is: a frozen dataclass of hyperparameters, and a pure loss."""
 
 import dataclasses
+from abc import abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import Enum
-from typing import Any, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raan.data.batches import Batch
+from raan.data.batches import Batch, Sampling
+from raan.data.split import Split
 from raan.data.table import Table
 from raan.models.model import Model
 
@@ -19,6 +22,22 @@ class Scope(Enum):
 
     HEAD = "head"
     MODEL = "model"  # "RL-" in the paper
+
+
+Part = Literal["encoder", "head"]
+Knowledge = Literal["", "attribute", "environment"]
+
+
+@dataclass(frozen=True)
+class GroupUse:
+    """Which knowledge of groups is used, and where; "" is none.
+
+    Of the method alone: a rule that selects by fairness uses the validation rows' attribute whatever the method.
+    """
+
+    training: Knowledge = ""
+    validation: Knowledge = ""
+    prediction: Knowledge = ""
 
 
 class Memory(NamedTuple):
@@ -34,30 +53,78 @@ def no_memory(model: Model) -> Memory:
     return Memory(model.parameters.new_zeros(runs, 0, 0), model.parameters.new_zeros(runs, 0))
 
 
-@runtime_checkable
-class Method(Protocol):
-    """A way to train: its fields are hyperparameters, each one number or one for each run.
-
-    `loss` is pure: it reads its arguments and returns new values, draws no random numbers, calls no `.item()`,
-    and selects by weights, never by boolean masks. Runs share nothing, so the gradient of `loss.sum()` with
-    respect to the parameters is each run's own.
-    """
+class Debiasing(Protocol):
+    """What every method says of itself."""
 
     @property
+    @abstractmethod
     def scope(self) -> Scope:
         """What is trained in the second stage."""
         ...
 
+    @property
+    def debiases(self) -> tuple[Part, ...]:
+        """What the method makes fair: the paper's Table 1."""
+        return ("head",) if self.scope is Scope.HEAD else ("encoder", "head")
+
+    @property
+    def group_use(self) -> GroupUse:
+        """Which knowledge of groups the method uses."""
+        return GroupUse(training="attribute")
+
+
+@runtime_checkable
+class Method(Debiasing, Protocol):
+    """A way to train: its fields are hyperparameters, each one number or one for each run.
+
+    `loss` is pure: it reads its arguments and returns new values, draws no random numbers, calls no `.item()`,
+    and selects by weights, never by boolean masks. Runs share nothing, so the gradient of `loss.sum()` with
+    respect to the parameters is each run's own. Derive from this class for what most methods have in common.
+    """
+
+    @property
+    def sampling(self) -> Sampling:
+        """How its batches are drawn."""
+        return Sampling.SHUFFLED
+
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
         """The memory at the start, from the training rows of each run."""
-        ...
+        return no_memory(model)
 
+    @abstractmethod
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """Each run's loss on its batch, and the memory after it; `memory.rows` holds the batch's rows only."""
         ...
 
 
+@runtime_checkable
+class Refit(Debiasing, Protocol):
+    """A second stage that is no gradient loop: from the first stage's model straight to another."""
+
+    @abstractmethod
+    def refit(self, model: Model, table: Table, split: Split, seeds: Sequence[int]) -> Model:
+        """The model of each run, fitted anew."""
+        ...
+
+
+def tuned(default: float, grid: Sequence[float]) -> Any:
+    """A hyperparameter's default, with the grid that its paper tunes it over."""
+    return dataclasses.field(default=default, metadata={"grid": tuple(grid)})
+
+
+def grid(method: Any) -> dict[str, tuple[float, ...]]:
+    """The grid of each hyperparameter that has one."""
+    fields = dataclasses.fields(method)
+    return {field.name: field.metadata["grid"] for field in fields if "grid" in field.metadata}
+
+
 M = TypeVar("M", bound=Any)
+
+
+def kind(method: Any) -> tuple[object, ...]:
+    """What methods must have in common to share a pack: their class, and all fields that are not numbers."""
+    values = (getattr(method, field.name) for field in dataclasses.fields(method))
+    return type(method), *(None if _is_number(value) else value for value in values)
 
 
 def stack(methods: Sequence[M]) -> M:
@@ -71,11 +138,15 @@ def stack(methods: Sequence[M]) -> M:
 
 def _stacked(name: str, column: list[Any]) -> Any:
     """Numbers as a tensor; what is not a number must be the same in all runs of a pack."""
-    if all(isinstance(value, float | int) and not isinstance(value, bool) for value in column):
+    if all(map(_is_number, column)):
         return torch.tensor([float(value) for value in column], dtype=torch.float64)
     if any(value != column[0] for value in column):
         raise ValueError(f"runs of one pack differ in {name}: {column}; put them into packs of their own")
     return column[0]
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, float | int) and not isinstance(value, bool)
 
 
 def cross_entropy(logit: Float[Tensor, "*lead label"], label: Int[Tensor, "*lead"]) -> Float[Tensor, "*lead"]:

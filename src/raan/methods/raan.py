@@ -8,21 +8,23 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import Memory, Scope, cross_entropy
+from raan.methods.method import Memory, Method, Scope, cross_entropy, tuned
 from raan.models.model import Model
 from raan.neighbourhood.balance import Balance, anchor_weights
 from raan.neighbourhood.estimator import Dial, InnerEstimate, stochastic_objective
 
+TEMPERATURES = (0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)
+
 
 @dataclass(frozen=True)
-class RAAN:
+class RAAN(Method):
     """Each anchor's loss is its neighbours': same class, another attribute value, near in the embedding.
 
     With scope HEAD it debiases the head over a fixed encoder, with MODEL both (RL-RAAN).
     """
 
-    temperature: Dial = 0.5  # the paper's grid: 0.1, 0.3, ..., 1.9; 0 and inf are legal
-    averaging_rate: Dial = 0.5  # 0.1, 0.5, 0.9; 1 forgets, and is BSGD
+    temperature: Dial = tuned(0.5, grid=TEMPERATURES)  # 0 and inf are legal
+    averaging_rate: Dial = tuned(0.5, grid=(0.1, 0.5, 0.9))  # 1 forgets, and is BSGD
     strength: Dial = 1.0  # 0 is ERM
     balance: Balance = "group"
     scope: Scope = Scope.HEAD
@@ -30,11 +32,10 @@ class RAAN:
 
     def __post_init__(self) -> None:
         """Dials out of range are errors here, not odd numbers later."""
-        _check("temperature", self.temperature, 0, float("inf"))
-        _check("averaging_rate", self.averaging_rate, 0, 1)
-        _check("strength", self.strength, 0, 1)
-        if self.balance not in ("group", "sample"):
-            raise ValueError(f'balance is {self.balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')
+        check_dial("temperature", self.temperature, 0, float("inf"))
+        check_dial("averaging_rate", self.averaging_rate, 0, 1)
+        check_dial("strength", self.strength, 0, 1)
+        check_balance(self.balance)
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
         """A row: its moving average (log u2, u1 / u2) and its weight as an anchor.
@@ -53,7 +54,7 @@ class RAAN:
         """The estimate of the objective from each run's batch; its gradient is G(w)."""
         output = model(batch.features, batch.keep)
         sample_loss = cross_entropy(output.logit, batch.label)
-        log_denominator, neighbourhood_loss, anchor_weight = memory.rows.unbind(-1)
+        log_denominator, neighbourhood_loss, anchor_weight = memory.rows[..., :3].unbind(-1)
         estimated = stochastic_objective(
             output.embedding,
             batch.label,
@@ -64,15 +65,30 @@ class RAAN:
             self.temperature,
             self.averaging_rate,
             self.denominator_floor,
+            log_kept=self.log_kept(batch, memory),
         )
         strength = torch.as_tensor(self.strength, dtype=sample_loss.dtype)[..., None]
         loss = sample_loss.lerp(estimated.term, strength).mean(-1)
         visits = torch.stack([(anchor_weight > 0).sum(-1), estimated.skipped.sum(-1)], dim=-1)
-        return loss, Memory(torch.stack([*estimated.average, anchor_weight], dim=-1), memory.whole + visits)
+        average = torch.stack(estimated.average, dim=-1)
+        return loss, Memory(
+            torch.cat([average, memory.rows[..., 2:]], dim=-1),
+            torch.cat([memory.whole[:, :2] + visits, memory.whole[:, 2:]], dim=-1),
+        )
+
+    def log_kept(self, batch: Batch, memory: Memory) -> Float[Tensor, "run batch"] | None:
+        """The log of what each anchor keeps of its old average; None: 1 - averaging_rate."""
+        return None
 
 
-def _check(name: str, dial: Dial, low: float, high: float) -> None:
+def check_dial(name: str, dial: Dial, low: float, high: float) -> None:
     """An error for a dial, or any run's value of it, outside its range."""
     values = torch.as_tensor(dial, dtype=torch.float64)
     if not bool(((values >= low) & (values <= high)).all()):
         raise ValueError(f"{name} is {values.tolist()}; expected {low} to {high}")
+
+
+def check_balance(balance: str) -> None:
+    """An error for a balance that is neither of the paper's."""
+    if balance not in ("group", "sample"):
+        raise ValueError(f'balance is {balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')

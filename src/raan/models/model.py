@@ -69,6 +69,11 @@ class Model:
         """The same model at other parameters."""
         return replace(self, parameters=parameters)
 
+    def repeat(self, times: int) -> "Model":
+        """All runs several times over, one copy of them after the other."""
+        scaling = None if self.scaling is None else Scaling(*(part.repeat(times, 1, 1) for part in self.scaling))
+        return replace(self, parameters=self.parameters.repeat(times, 1), scaling=scaling)
+
     def without_encoder(self) -> "Model":
         """The head alone, over embeddings: what is trained when the encoder stays as it is."""
         cut = sum(self.encoder.sizes)

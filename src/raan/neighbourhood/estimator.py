@@ -64,17 +64,23 @@ def shared_by_copies(estimate: InnerEstimate, row: Int[Tensor, "*lead row"]) -> 
 
 @torch.no_grad()
 def moving_average(
-    average: InnerEstimate, estimate: InnerEstimate, averaging_rate: Dial, denominator_floor: Dial = 0.0
+    average: InnerEstimate,
+    estimate: InnerEstimate,
+    averaging_rate: Dial,
+    denominator_floor: Dial = 0.0,
+    log_kept: Float[Tensor, "*lead row"] | None = None,
 ) -> InnerEstimate:
     """u, Alg. 2: the running average of the batch estimates, in log space.
 
     A first visit takes the estimate as it is; an anchor without neighbours in the batch keeps what it had. The
-    floor is on u2, the mean affinity, and leaves u1 alone.
+    floor is on u2, the mean affinity, and leaves u1 alone. Of the old average 1 - averaging_rate is kept, unless
+    `log_kept` says how much (in the log).
     """
     rate = torch.as_tensor(averaging_rate, dtype=estimate.log_denominator.dtype)[..., None]
     first = average.log_denominator == -torch.inf
     new = estimate.log_denominator + torch.where(first, 0, rate.log())
-    log_denominator = torch.logaddexp(average.log_denominator + (-rate).log1p(), new)
+    kept = (-rate).log1p() if log_kept is None else log_kept
+    log_denominator = torch.logaddexp(average.log_denominator + kept, new)
     loss = average.neighbourhood_loss.lerp(estimate.neighbourhood_loss, (new - log_denominator).exp())
     floor = torch.as_tensor(denominator_floor, dtype=rate.dtype)[..., None].log()
     floored = torch.maximum(log_denominator, floor)
@@ -115,15 +121,19 @@ def stochastic_objective(
     temperature: Temperature,
     averaging_rate: Dial,
     denominator_floor: Dial = 0.0,
+    row: Int[Tensor, "*lead row"] | None = None,
+    log_kept: Float[Tensor, "*lead row"] | None = None,
 ) -> StochasticObjective:
     """The objective estimated from one batch: the mean of the terms has its value and the gradient G(w).
 
     An anchor that never met a neighbour, here or before, is believed to be as its own loss says. One that has
-    none in the whole data set (weight 0) counts with its own loss, as in `aan_weights`.
+    none in the whole data set (weight 0) counts with its own loss, as in `aan_weights`. Where a batch may hold
+    copies of a data row, `row` tells which samples are: they share one average.
     """
     pairs = batch_pairs(log_affinity(embedding, temperature), neighbours(label, attribute))
     estimate = inner_estimate(pairs, sample_loss)
-    average = moving_average(average, estimate, averaging_rate, denominator_floor)
+    shared = estimate if row is None else shared_by_copies(estimate, row)
+    average = moving_average(average, shared, averaging_rate, denominator_floor, log_kept)
     known = average.log_denominator > -torch.inf
     believed = torch.where(known, surrogate(pairs, estimate, average), sample_loss.detach())
     anchored = anchor_weight > 0

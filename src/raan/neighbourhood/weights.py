@@ -96,7 +96,7 @@ def aan_weights(
         totals = _totals(balance, cell_counts(*codes), classes, groups)
         weight = _with_totals(weight, *codes, totals.to(points.device))
     weight = (1 - strength) + strength * weight.masked_fill(alone, 1)
-    return weight.to(embedding.dtype) if isinstance(embedding, Tensor) else weight.numpy()
+    return weight.to(points.dtype) if isinstance(embedding, Tensor) else weight.numpy()
 
 
 def _with_totals(
@@ -131,7 +131,7 @@ def _totals(
 
 def _check_embedding(embedding: Any) -> Float[Tensor, "row dim"]:
     """The embedding as a floating tensor, or an error that says what is wrong with it."""
-    points = embedding.detach() if isinstance(embedding, Tensor) else torch.tensor(np.asarray(embedding))
+    points = embedding.detach() if isinstance(embedding, Tensor) else _tensor(np.asarray(embedding))
     if points.ndim != 2 or points.is_complex():
         raise ValueError(f"embedding has shape {tuple(points.shape)}; expected [samples, dimensions] of numbers")
     if points.dtype != torch.float64:
@@ -143,6 +143,16 @@ def _check_embedding(embedding: Any) -> Float[Tensor, "row dim"]:
             f"first in row {int(broken.int().argmax())}; impute or drop them"
         )
     return points
+
+
+def _tensor(values: np.ndarray) -> Tensor:
+    """A copy as a tensor: memory-mapped and read-only arrays are left alone."""
+    if values.dtype.kind not in "biuf":
+        raise TypeError(
+            f"embedding holds values of type {values.dtype}; expected numbers: encode categories first, for "
+            "instance one-hot"
+        )
+    return torch.tensor(values)
 
 
 def _check_dials(temperature: float, balance: object, strength: float) -> None:

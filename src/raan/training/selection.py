@@ -17,7 +17,7 @@ Aim = Literal["equalized_odds", "demographic_parity", "worst_group"]
 class Rule(Protocol):
     """How much each run wants to leave a point: the point with the smallest number is chosen."""
 
-    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "run"]:
+    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "*run"]:
         """From the validation metrics at this point and at the start of the stage."""
         ...
 
@@ -26,7 +26,7 @@ class Rule(Protocol):
 class Last:
     """The last point of the path."""
 
-    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "run"]:
+    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "*run"]:
         """The later, the better."""
         return torch.full_like(point.accuracy, -float(step))
 
@@ -47,7 +47,7 @@ class BestWithin:
         if self.aim not in _AIMS:
             raise ValueError(f"aim is {self.aim!r}; expected one of {', '.join(map(repr, _AIMS))}")
 
-    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "run"]:
+    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "*run"]:
         """The aim's gap, or infinity where too much accuracy is lost."""
         gap = _AIMS[self.aim](point)
         # The allowance is inclusive; a hair of tolerance keeps rounding from deciding.

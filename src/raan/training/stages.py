@@ -3,14 +3,17 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import torch
+
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.methods.erm import ERM
-from raan.methods.method import Method, Scope
+from raan.methods.method import Method, Refit, Scope, no_memory
 from raan.models.model import Architecture, Model
 from raan.training.evaluate import embedded
+from raan.training.path import Path
 from raan.training.selection import Last, Rule
-from raan.training.train import Progress, Schedule, State, train
+from raan.training.train import Progress, Schedule, State, point, train
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ def first_stage(
 
 
 def second_stage(
-    method: Method,
+    method: Method | Refit,
     model: Model,
     table: Table,
     split: Split,
@@ -51,10 +54,32 @@ def second_stage(
     """SCRAAN, Alg. 1, from the end of its first stage: the method trains what its scope says.
 
     A fixed encoder is a table embedded once, without dropout: what is left to train is an ordinary model.
+    A method that refits takes one step, and its path has two points.
     """
+    if isinstance(method, Refit):
+        return _refitted(method, model, table, split, seeds, schedule, rule)
     if method.scope is Scope.MODEL:
         state = train(method, model, table, split, seeds, schedule, rule, progress=progress)
         return Trained(model.at(state.path.chosen), model.at(state.parameters), state)
     head, points = model.without_encoder(), embedded(model, table)
     state = train(method, head, points, split, seeds, schedule, rule, progress=progress)
     return Trained(model.with_head(state.path.chosen), model.with_head(state.parameters), state)
+
+
+def _refitted(
+    method: Refit,
+    model: Model,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    schedule: Schedule,
+    rule: Rule,
+) -> Trained:
+    """The model fitted anew, and the path from the one to the other."""
+    after = method.refit(model, table, split, seeds)
+    path = Path.start(model.parameters, point(0, model, table, split, schedule), rule)
+    path = path.then(after.parameters, point(1, after, table, split, schedule), rule)
+    never = torch.full((len(seeds),), -1, device=model.parameters.device)
+    moments = schedule.update.start(after.parameters)
+    state = State(0, 1, after.parameters, moments, no_memory(after), never, path)
+    return Trained(model.at(path.chosen), after, state)

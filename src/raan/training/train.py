@@ -54,7 +54,7 @@ class State:
 def begin(method: Method, model: Model, table: Table, split: Split, schedule: Schedule, rule: Rule) -> State:
     """The state before the first step; the model as it comes is the first point of the path."""
     memory = method.prepare(model, table, split.train)
-    start = _point(0, model, table, split, schedule)
+    start = point(0, model, table, split, schedule)
     moments = schedule.update.start(model.parameters)
     never = torch.full((len(model.parameters),), -1, device=model.parameters.device)
     path = Path.start(model.parameters, start, rule)
@@ -89,20 +89,21 @@ def train(
             epoch=epoch,
             units=model.units,
             dropout=model.dropout,
+            sampling=method.sampling,
         )
         # The loop owns its memory and writes into it; the state it came from stays as it was.
         state = replace(state, memory=Memory(*(part.clone() for part in state.memory)))
         for stretch in _stretches(drawn, per_epoch, schedule.points_per_epoch):
             state = _follow(state, method, model, stretch, schedule)
-            point = _point(state.step, model.at(state.parameters), table, split, schedule)
-            state = replace(state, path=state.path.then(state.parameters, point, rule))
+            here = point(state.step, model.at(state.parameters), table, split, schedule)
+            state = replace(state, path=state.path.then(state.parameters, here, rule))
             progress(state.step, per_epoch * schedule.epochs)
         state = replace(state, epoch=epoch + 1)
     _warn_failed(state, seeds)
     return state
 
 
-def _point(step: int, model: Model, table: Table, split: Split, schedule: Schedule) -> Point:
+def point(step: int, model: Model, table: Table, split: Split, schedule: Schedule) -> Point:
     """The metrics of the model where it stands."""
     test = evaluate(model, table, split.test) if schedule.watch_test else None
     return Point(step, evaluate(model, table, split.validation), test)

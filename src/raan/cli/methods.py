@@ -1,0 +1,95 @@
+"""The methods that can be compared: what each makes fair, what it must know for that, and its dials."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, fields
+from enum import Enum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from raan.cli.console import console
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from rich.table import Table
+
+    from raan.methods import Method, Refit
+
+
+def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
+    """List the methods: what each debiases, which group information it uses where, its dials and their grids."""
+    from raan.methods import METHODS
+
+    entries = [_entry(name, method) for name, method in METHODS.items()] + _post_processing()
+    if as_json:
+        console.print_json(json.dumps(entries))
+        return
+    console.print(_table(entries))
+    console.print(
+        "Group information is what the method itself uses; selecting by fairness uses the attribute of the "
+        "validation rows for every method. A dial is shown with its default and the grid that its paper tunes it over."
+    )
+
+
+def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
+    """A method in dicts, lists, strings and numbers."""
+    return {
+        "name": name,
+        "class": type(method).__name__,
+        "debiases": list(method.debiases),
+        "group_information": asdict(method.group_use),
+        "hyperparameters": {
+            field.name: {
+                "value": _plain(getattr(method, field.name)),
+                "grid": [_plain(value) for value in field.metadata.get("grid", ())],
+            }
+            for field in fields(method)
+        },
+    }
+
+
+def _post_processing() -> list[dict[str, Any]]:
+    """The thresholds per group, which work on any method's scores."""
+    from raan.methods import POST_PROCESSING, Thresholds
+
+    return [
+        {
+            "name": name,
+            "class": Thresholds.__name__,
+            "debiases": ["predictions"],
+            "group_information": asdict(Thresholds.GROUP_USE),
+            "hyperparameters": {"notion": {"value": notion, "grid": []}},
+        }
+        for name, notion in POST_PROCESSING.items()
+    ]
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON knows; infinity is the string "inf"."""
+    if isinstance(value, Enum):
+        return value.value
+    return "inf" if isinstance(value, float) and math.isinf(value) else value
+
+
+def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
+    """The methods as a table, one dial a line."""
+    from rich.table import Table
+
+    table = Table("method", "debiases", "training", "validation", "prediction", "dials", title="Methods")
+    for entry in entries:
+        knows = [entry["group_information"][when] or "–" for when in ("training", "validation", "prediction")]
+        dials = "\n".join(_dial(name, **dial) for name, dial in entry["hyperparameters"].items())
+        table.add_row(entry["name"], ", ".join(entry["debiases"]) or "–", *knows, dials, end_section=True)
+    return table
+
+
+def _dial(name: str, value: Any, grid: Sequence[Any]) -> str:
+    """`name = value`, and the grid if there is one: in full, or its ends if it is long."""
+    if not grid:
+        return f"{name} = {value}"
+    shown = [*map(str, grid)] if len(grid) <= 5 else [str(grid[0]), str(grid[1]), "...", str(grid[-1])]
+    return f"{name} = {value}  ({', '.join(shown)})"

@@ -1,0 +1,65 @@
+"""What became of each column, as a table of text."""
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from raan.data.columns import Column, Numbers, Sheet, Strange, is_empty, missing_rows
+from raan.data.lines import listed
+from raan.data.preprocessing import Preprocessing
+
+
+class Described(NamedTuple):
+    """What a column holds, and what became of it."""
+
+    column: str
+    role: str  # label, attribute, feature, ignored, or left out since it does not vary
+    type: str
+    values: str
+    missing: str
+    encoded: str
+
+
+def describe_columns(
+    sheet: Sheet, roles: Mapping[str, str], codes: Mapping[str, Sequence[str]], preprocessing: Preprocessing
+) -> tuple[Described, ...]:
+    """One line for each column; `roles` are those of columns that are no features, `codes` their names."""
+    encodings = {encoding.column: encoding for encoding in preprocessing.encodings}
+    lines = []
+    for name, column in sheet.columns.items():
+        encoding = encodings.get(name)
+        role = [roles[name]] if name in roles else []
+        encoded = [listed(codes[name], 4)] if name in codes else []
+        lines.append(
+            Described(
+                name,
+                ", ".join([*role, *(["feature"] if encoding else [])]) or "left out",
+                encoding.takes if encoding else _type(column),
+                _values(column),
+                "" if isinstance(column, Strange) else f"{missing_rows(column).sum():,}",
+                "; ".join([*encoded, *([str(encoding)] if encoding else [])]),
+            )
+        )
+    return tuple(lines)
+
+
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """The lines with their columns padded to one width."""
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
+
+
+def _type(column: Column) -> str:
+    if isinstance(column, Strange):
+        return column.kind
+    return "number" if isinstance(column, Numbers) else "category"
+
+
+def _values(column: Column) -> str:
+    """How many categories there are, or how far the numbers reach."""
+    if isinstance(column, Strange) or is_empty(column):
+        return ""
+    if isinstance(column, Numbers):
+        return f"{np.nanmin(column.values):.4g} to {np.nanmax(column.values):.4g}"
+    return f"{len(column.names):,}"

@@ -1,0 +1,225 @@
+"""Image files in a folder or an archive, read on demand by several threads, or written once as one array."""
+
+import hashlib
+import io
+import os
+import tarfile
+import zipfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import IO, TypeVar
+
+import numpy as np
+import torch
+from jaxtyping import UInt8
+from torch import Tensor
+
+from raan.data.sources import Progress
+
+Entry = TypeVar("Entry")
+Size = tuple[int, int]  # height and width
+
+SUFFIXES = (".jpg", ".jpeg", ".png")
+BLOCK = 1_024  # images that are decoded before they are written
+MARK = b"\nraan images "  # stands between the array and its key in a file that `materialise` wrote
+KEY_LENGTH = 64
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """Image files by their bare names, sorted; any thread may read any of them."""
+
+    where: Path
+    bytes_of: Mapping[str, int]
+    read: Callable[[str], bytes]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The bare names of the files."""
+        return tuple(self.bytes_of)
+
+
+def open_images(path: str | Path) -> Images:
+    """The images in the folder or the archive (.tar, .zip) at the path; files that are none are passed over."""
+    where = Path(path).expanduser()
+    if where.is_dir():
+        return _open_folder(where)
+    if not where.exists():
+        raise FileNotFoundError(f"{where} does not exist: expected a folder of images, or a .tar or .zip of them")
+    return _open_zip(where) if zipfile.is_zipfile(where) else _open_tar(where)
+
+
+def pixels(
+    images: Images, names: Sequence[str], size: int | Size, *, threads: int | None = None
+) -> UInt8[np.ndarray, "image 3 height width"]:
+    """The images named in red, green and blue, scaled to cover the size and cropped around their centre."""
+    height, width = _height_width(size)
+    array = np.empty((len(names), 3, height, width), np.uint8)
+
+    def fill(row: int) -> None:
+        array[row] = _decoded(images, names[row], (height, width))
+
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        for _ in pool.map(fill, range(len(names))):
+            pass  # what a thread raised is raised here
+    return array
+
+
+def materialise(
+    images: Images,
+    names: Sequence[str],
+    path: str | Path,
+    size: int | Size,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> UInt8[Tensor, "image 3 height width"]:
+    """The `pixels` of the images named, memory-mapped from an .npy file that is written at the first call.
+
+    A file at the path that was written of the same images (by name and number of bytes) at the same size
+    is used as it is; one of others is replaced; one that was not written here is never touched. The
+    file appears whole or not at all. Writing to the tensor changes the copy in memory only.
+    """
+    where = Path(path).expanduser()
+    key = _key(images, names, _height_width(size))
+    if _recorded_key(where) != key:
+        with _whole_or_not_at_all(where) as stream:
+            _write(stream, images, names, _height_width(size), threads, progress)
+            stream.write(MARK + key)
+    return torch.from_numpy(np.load(where, mmap_mode="c"))
+
+
+def _write(
+    stream: IO[bytes],
+    images: Images,
+    names: Sequence[str],
+    size: Size,
+    threads: int | None,
+    progress: Progress | None,
+) -> None:
+    """Write the array block by block: a disk that fills up is an error here, not a crash as in a memory map."""
+    shape = (len(names), 3, *size)
+    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
+    for start in range(0, len(names), BLOCK):
+        block = names[start : start + BLOCK]
+        stream.write(pixels(images, block, size, threads=threads).tobytes())
+        if progress:
+            progress(start + len(block), len(names))
+
+
+@contextmanager
+def _whole_or_not_at_all(where: Path) -> Iterator[IO[bytes]]:
+    """A new file that takes its name when it is complete."""
+    part = where.with_name(f"{where.name}.{os.getpid()}.part")
+    part.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with part.open("wb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(part, where)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def _key(images: Images, names: Sequence[str], size: Size) -> bytes:
+    """What tells one array from another."""
+    listed = "\n".join(f"{name} {images.bytes_of[name]}" for name in names)
+    return hashlib.sha256(f"{size}\n{listed}".encode()).hexdigest().encode()
+
+
+def _recorded_key(where: Path) -> bytes | None:
+    """The key at the end of the file, if there is one."""
+    if not where.exists():
+        return None
+    with where.open("rb") as stream:
+        stream.seek(max(0, where.stat().st_size - len(MARK) - KEY_LENGTH))
+        mark, key = stream.read(len(MARK)), stream.read()
+    if mark != MARK:
+        raise FileExistsError(f"{where} exists, and is not a file of images written here: choose another path")
+    return key
+
+
+def _decoded(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:
+    """One image at the size, or an error that says which could not be read."""
+    try:
+        from PIL import Image, ImageOps
+    except ImportError as error:
+        raise ImportError("images are read with Pillow: pip install raan[image]") from error
+    try:
+        with Image.open(io.BytesIO(images.read(name))) as image:
+            fitted = ImageOps.fit(image.convert("RGB"), size[::-1], Image.Resampling.BILINEAR)
+    except (OSError, SyntaxError, zipfile.BadZipFile) as error:  # a broken PNG is a SyntaxError to Pillow
+        raise ValueError(f"{name} in {images.where} cannot be read as an image: {error}") from error
+    return np.asarray(fitted).transpose(2, 0, 1)
+
+
+def _height_width(size: int | Size) -> Size:
+    height, width = (size, size) if isinstance(size, int) else size
+    if height < 1 or width < 1:
+        raise ValueError(f"size is {size}, expected a height and a width of at least one pixel")
+    return height, width
+
+
+# The kinds of places that hold images.
+
+
+def _open_folder(where: Path) -> Images:
+    files = _by_name(where, ((str(path.relative_to(where)), path) for path in where.rglob("*") if path.is_file()))
+    return Images(where, {name: path.stat().st_size for name, path in files.items()}, partial(_read_file, files))
+
+
+def _read_file(files: Mapping[str, Path], name: str) -> bytes:
+    return files[name].read_bytes()
+
+
+def _open_zip(where: Path) -> Images:
+    archive = zipfile.ZipFile(where)  # it stays open, and lets threads read side by side
+    members = _by_name(where, ((member.filename, member) for member in archive.infolist() if not member.is_dir()))
+    return Images(
+        where, {name: member.file_size for name, member in members.items()}, partial(_read_zip, archive, members)
+    )
+
+
+def _read_zip(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str) -> bytes:
+    return archive.read(members[name])
+
+
+def _open_tar(where: Path) -> Images:
+    try:
+        with tarfile.open(where, "r:") as archive:
+            members = _by_name(where, ((member.name, member) for member in archive if member.isfile()))
+    except tarfile.ReadError as error:
+        raise ValueError(
+            f"{where} is neither a folder, nor a zip archive, nor a tar archive that is not compressed: "
+            "unpack it and give the folder"
+        ) from error
+    return Images(
+        where, {name: member.size for name, member in members.items()}, partial(_read_tar, where, members)
+    )
+
+
+def _read_tar(where: Path, members: Mapping[str, tarfile.TarInfo], name: str) -> bytes:
+    with where.open("rb") as stream:
+        stream.seek(members[name].offset_data)
+        return stream.read(members[name].size)
+
+
+def _by_name(where: Path, entries: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
+    """The images among the entries, by their bare names, sorted."""
+    found: dict[str, Entry] = {}
+    for full, entry in entries:
+        name = PurePosixPath(full.replace(os.sep, "/")).name
+        # Names that begin with a point are the file system's own, such as those that macOS packs along.
+        if name.startswith(".") or not name.lower().endswith(SUFFIXES):
+            continue
+        if name in found:
+            raise ValueError(f"{where} holds {name} more than once, the second time as {full}")
+        found[name] = entry
+    if not found:
+        raise ValueError(f"{where} holds no image: no file ends in {', '.join(SUFFIXES)}")
+    return dict(sorted(found.items()))

@@ -1,0 +1,225 @@
+"""Columns as features: fitted to the training rows, saved with a model, applied to new rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float32, Int
+
+from raan.data.columns import MISSING, Numbers, Plain, Sheet, length, take
+from raan.data.encoding import OTHER, Encoding, OneHot, Standardised, fit_category, fit_number
+from raan.data.lines import Layout, Progress, listed
+from raan.data.reading import Type, check_names, nearest, read, settle_types
+from raan.fairness.groups import Codes
+
+VERSION = 1  # of what to_dict gives
+UNFAMILIAR = 0.1
+"""New rows of which a larger share has a category that no training row had are warned of."""
+
+
+class DataWarning(UserWarning):
+    """Something about the data that the user should look at."""
+
+
+@dataclass(frozen=True)
+class Rules:
+    """How columns become features, and what is warned of.
+
+    A missing number becomes the median of the training rows, and gets an indicator; a missing category is
+    a category; a missing attribute is unknown (-1); a row without a label is dropped, or refused.
+    """
+
+    rare: int = 10  # categories with fewer training rows are pooled as "(other)"
+    categories: int = 100  # so many of a column are kept at most, the most frequent; the others are pooled
+    missing: tuple[str, ...] = MISSING  # the words that stand for a missing value
+    missing_label: Literal["drop", "refuse"] = "drop"
+    groups: int = 100  # a label or an attribute of more values is refused
+    tiny: int = 30  # (class, attribute) cells with fewer rows are warned of
+
+
+@dataclass(frozen=True)
+class Preprocessing:
+    """The features of a table's columns, by the statistics of its training rows.
+
+    New rows need the columns by name, in any order; further columns are ignored. A category that no
+    training row had is "(other)", or all zeros where nothing was pooled; a missing one is "(missing)", or
+    all zeros where no training row lacked it; a missing number is the median.
+    """
+
+    encodings: tuple[Encoding, ...]
+    missing: tuple[str, ...] = MISSING
+
+    @classmethod
+    def fit(
+        cls,
+        frame: object,
+        train_rows: Int[np.ndarray, "train"] | None = None,
+        *,
+        ignore: Collection[str] = (),
+        types: Mapping[str, Type] | None = None,
+        rules: Rules = Rules(),
+        layout: Layout = Layout(),
+    ) -> Preprocessing:
+        """Fit the columns of a frame or file to its training rows, or to all rows if none are given."""
+        asked = dict(types or {})
+        sheet = read(
+            frame, missing=rules.missing, text=[n for n in asked if asked[n] == "category"], layout=layout
+        )
+        check_names(sheet, asked, "types")
+        check_names(sheet, ignore, "ignore")
+        columns = settle_types(sheet, [name for name in sheet.columns if name not in ignore], asked)
+        train = np.arange(sheet.rows) if train_rows is None else train_rows
+        encodings, notes = fit_columns(columns, train, rules)
+        warn(*sheet.notes, *notes)
+        return cls(encodings, rules.missing)
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that new rows need."""
+        return tuple(encoding.column for encoding in self.encodings)
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the features are called, such as "age" and "job=Clerk"."""
+        return tuple(name for encoding in self.encodings for name in encoding.feature_names)
+
+    def transform(
+        self, frame: object, *, layout: Layout = Layout(), progress: Progress | None = None
+    ) -> Float32[np.ndarray, "row feature"]:
+        """The features of the rows of a frame or file."""
+        types = {encoding.column: encoding.takes for encoding in self.encodings}
+        text = [name for name, kind in types.items() if kind == "category"]
+        sheet = read(frame, missing=self.missing, text=text, layout=layout, progress=progress)
+        _check_columns(sheet, self.columns)
+        columns = settle_types(sheet, self.columns, types)
+        warn(*_unfamiliar(self.encodings, columns))
+        return self.features(columns, sheet.place)
+
+    def features(
+        self, columns: Mapping[str, Plain], place: Callable[[int], str]
+    ) -> Float32[np.ndarray, "row feature"]:
+        """The features of settled columns, written one after the other into one array."""
+        rows = length(columns[self.encodings[0].column])
+        features = np.zeros((rows, len(self.feature_names)), dtype=np.float32)
+        end = 0
+        for encoding in self.encodings:
+            start, end = end, end + len(encoding.feature_names)
+            _write(encoding, columns[encoding.column], features[:, start:end], place)
+        return features
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as JSON can hold them, from which `from_dict` makes the same preprocessing."""
+        columns = [{"type": encoding.takes, **asdict(encoding)} for encoding in self.encodings]
+        return {"version": VERSION, "missing": list(self.missing), "columns": columns}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
+        """The preprocessing that `to_dict` gave, in whole or as JSON gave it back."""
+        if values.get("version") != VERSION:
+            raise ValueError(f"the preprocessing has version {values.get('version')!r}, expected {VERSION}")
+        try:
+            encodings = tuple(_encoding(dict(column)) for column in values["columns"])
+            return cls(encodings, tuple(map(str, values["missing"])))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ValueError(f"the preprocessing cannot be read: {type(error).__name__}: {error}") from error
+
+
+def warn(*notes: str) -> None:
+    """Warn of each note, as from the line that called the function that calls this one."""
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=3)
+
+
+def fit_columns(
+    columns: Mapping[str, Plain], train: Int[np.ndarray, "train"], rules: Rules
+) -> tuple[tuple[Encoding, ...], list[str]]:
+    """The encoding of each column that varies in the training rows, and what to warn of."""
+    encodings: list[Encoding] = []
+    notes = []
+    for name, column in columns.items():
+        encoding, pooled = _fit(name, take(column, train), rules)
+        if encoding:
+            encodings.append(encoding)
+        else:
+            notes.append(f"the column {name!r} is the same in all {len(train):,} training rows, and is left out")
+        if pooled:
+            notes.append(_pooling(name, pooled, rules))
+    if not encodings:
+        raise ValueError(
+            f"no column is left to learn from, of {listed(list(columns))}: none varies in the training rows"
+        )
+    return tuple(encodings), notes
+
+
+def _fit(name: str, column: Plain, rules: Rules) -> tuple[Encoding | None, dict[str, int]]:
+    if isinstance(column, Numbers):
+        return fit_number(name, column.values), {}
+    return fit_category(name, column, rare=rules.rare, most=rules.categories)
+
+
+def _pooling(name: str, pooled: Mapping[str, int], rules: Rules) -> str:
+    counts = listed([f"{category!r} {count:,}" for category, count in pooled.items()])
+    return (
+        f"the column {name!r}: categories with fewer than {rules.rare} training rows, or beyond the "
+        f"{rules.categories} most frequent, are pooled as {OTHER!r}; they are {len(pooled):,}: {counts}"
+    )
+
+
+def _write(
+    encoding: Encoding, column: Plain, features: Float32[np.ndarray, "row feature"], place: Callable[[int], str]
+) -> None:
+    """Write a column's features; a number so far from the training rows' that it overflows is told."""
+    if isinstance(encoding, OneHot) and isinstance(column, Codes):
+        encoding.write(column, features)
+    elif isinstance(encoding, Standardised) and isinstance(column, Numbers):
+        encoding.write(column.values, features)
+        infinite = np.isinf(features[:, 0])
+        if infinite.any():
+            row = int(infinite.argmax())
+            raise ValueError(
+                f"{place(row)}: the column {encoding.column!r} is {column.values[row]:.3g}, too far from the "
+                f"training rows' mean {encoding.mean:.3g} (standard deviation {encoding.scale:.3g}) to be used"
+            )
+
+
+def _check_columns(sheet: Sheet, columns: tuple[str, ...]) -> None:
+    """Raise a ValueError that names every column that is lacking, with the nearest one that is there."""
+    lacking = [name for name in columns if name not in sheet.columns]
+    if lacking:
+        near = [(name, nearest(name, list(sheet.columns))) for name in lacking]
+        said = [f"{name!r}{f' (it has {like!r})' if like else ''}" for name, like in near]
+        raise ValueError(
+            f"{sheet.name} lacks {len(lacking)} of the {len(columns)} columns that the preprocessing was "
+            f"fitted to: {listed(said)}"
+        )
+
+
+def _unfamiliar(encodings: tuple[Encoding, ...], columns: Mapping[str, Plain]) -> Iterator[str]:
+    """What to warn of where many rows have a category that no training row had."""
+    for encoding in encodings:
+        column = columns[encoding.column]
+        if not (isinstance(encoding, OneHot) and isinstance(column, Codes)):
+            continue
+        rows = encoding.unfamiliar(column)
+        if len(rows) > UNFAMILIAR * length(column):
+            example = column.names[column.codes[rows[0]]]
+            yield (
+                f"the column {encoding.column!r}: {len(rows):,} of {length(column):,} rows have a category that "
+                f"no training row had, such as {example!r}; its features are 0"
+            )
+
+
+def _encoding(values: dict[str, Any]) -> Encoding:
+    """One column's encoding, from what JSON gives back."""
+    if values.pop("type") == "category":
+        return OneHot(str(values["column"]), tuple(map(str, values["categories"])))
+    numbers = {name: float(values.pop(name)) for name in ("median", "mean", "scale")}
+    if not (np.isfinite(list(numbers.values())).all() and numbers["scale"] > 0):
+        raise ValueError(
+            f"the column {values['column']!r} has {numbers}, expected finite numbers and a scale above 0"
+        )
+    return Standardised(str(values["column"]), **numbers, indicator=bool(values["indicator"]))

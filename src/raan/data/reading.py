@@ -1,0 +1,170 @@
+"""A frame of pandas or polars, or a file of CSV, TSV or Parquet, as columns."""
+
+import os
+from collections.abc import Collection, Mapping
+from difflib import get_close_matches
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from jaxtyping import Bool
+
+from raan.data.columns import (
+    MISSING,
+    Column,
+    Numbers,
+    Plain,
+    Sheet,
+    Strange,
+    column_of,
+    number_of,
+    numbers_from_words,
+    words_from_numbers,
+)
+from raan.data.delimited import read_delimited
+from raan.data.lines import Layout, Progress, listed
+from raan.fairness.groups import UNKNOWN, Codes
+
+Type = Literal["number", "category"]
+
+TEXTS = {".csv", ".tsv", ".tab", ".txt", ".data"}  # and these with .gz behind
+PARQUET = {".parquet", ".pq"}
+MOSTLY = 0.9
+"""A column of words of which at least this share are numbers is a column of numbers with a fault in it."""
+
+
+def read(
+    frame: object,
+    *,
+    missing: Collection[str] = MISSING,
+    text: Collection[str] = (),
+    layout: Layout = Layout(),
+    progress: Progress | None = None,
+) -> Sheet:
+    """The columns of a frame or file. Of a text file, the columns named in `text` are read as words."""
+    if not isinstance(frame, str | os.PathLike):
+        return _sheet(_pandas(frame), "frame", missing)
+    path = Path(frame).expanduser()
+    if not path.is_file():
+        raise FileNotFoundError(f"{path} is not a file: expected a CSV, TSV or Parquet file")
+    suffixes = [suffix.lower() for suffix in path.suffixes]
+    if suffixes[-1:] and suffixes[-1] in PARQUET:
+        return _read_parquet(path, missing, progress)
+    if TEXTS.intersection(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:]):
+        return read_delimited(path, layout, missing, text=text, progress=progress)
+    raise ValueError(f"{path} ends in {path.suffix!r}: expected one of {', '.join(sorted(TEXTS | PARQUET))}")
+
+
+def settle_types(sheet: Sheet, names: Collection[str], types: Mapping[str, Type]) -> dict[str, Plain]:
+    """These columns, each of the type asked for; those of which nothing is asked must be plain."""
+    return {name: _settle(sheet, name, sheet.columns[name], types.get(name)) for name in names}
+
+
+def check_names(sheet: Sheet, names: Collection[str], argument: str) -> None:
+    """Raise a ValueError at the first name that is no column's, with the nearest that is one."""
+    for name in names:
+        if name not in sheet.columns:
+            near = nearest(name, list(sheet.columns))
+            raise ValueError(
+                f"{argument} names the column {name!r}, which {sheet.name} does not have."
+                f"{f' Is it {near!r}?' if near else ''} Its columns are {listed(list(sheet.columns), 20)}"
+            )
+
+
+def _pandas(frame: object) -> pd.DataFrame:
+    """The frame in pandas; one of polars, which is not imported, column by column through numpy."""
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    if not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
+        raise TypeError(
+            f"frame is a {type(frame).__name__}: expected a DataFrame of pandas or polars (collect a lazy one "
+            "first), or the path of a CSV, TSV or Parquet file"
+        )
+    columns: Any = frame
+    return pd.DataFrame({name: columns[name].to_numpy() for name in columns.columns})
+
+
+def _sheet(frame: pd.DataFrame, name: str, missing: Collection[str]) -> Sheet:
+    names = [str(column).strip() for column in frame.columns]
+    twice = next((column for column in names if names.count(column) > 1), None)
+    if twice is not None:
+        raise ValueError(f"{name} has {names.count(twice)} columns called {twice!r}: rename all but one")
+    if frame.empty:
+        raise ValueError(f"{name} is empty: it has {len(frame)} rows and {len(names)} columns")
+    tokens = frozenset(missing)
+    columns = {column: column_of(frame.iloc[:, place], tokens) for place, column in enumerate(names)}
+    return Sheet(name, len(frame), columns, lambda row: f"{name}, row {row}")
+
+
+def _read_parquet(path: Path, missing: Collection[str], progress: Progress | None) -> Sheet:
+    """The columns of a Parquet file, which carry their types with them."""
+    try:
+        frame = pd.read_parquet(path, engine="pyarrow")
+    except ImportError as error:
+        raise ImportError(f"{path}: Parquet is read by pyarrow: pip install 'raan[parquet]'") from error
+    except (ValueError, OSError) as error:  # those of pyarrow are among them
+        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+    if progress:
+        progress(path.stat().st_size, path.stat().st_size)
+    return _sheet(frame, path.name, missing)
+
+
+def _settle(sheet: Sheet, name: str, column: Column, wanted: Type | None) -> Plain:
+    """The column as numbers or words, as wanted, or an error that says what stands in the way."""
+    if isinstance(column, Strange):
+        raise TypeError(
+            f"{sheet.name}: the column {name!r} holds {column.kind}, expected numbers or words: "
+            f"derive a number or a category from it, or leave it out by ignore=[{name!r}]"
+        )
+    if isinstance(column, Codes) and wanted != "category":
+        numbers = numbers_from_words(column) if wanted == "number" else None
+        if numbers is None:
+            _check_words(sheet, name, column, wanted)
+        column = column if numbers is None else numbers
+    if isinstance(column, Numbers):
+        _check_finite(sheet, name, column)
+        return words_from_numbers(column) if wanted == "category" else column
+    return column
+
+
+def _check_finite(sheet: Sheet, name: str, column: Numbers) -> None:
+    infinite = np.isinf(column.values)
+    if infinite.any():
+        row = int(infinite.argmax())
+        raise ValueError(f"{sheet.place(row)}: the column {name!r} is {column.values[row]}, expected a number")
+
+
+def _check_words(sheet: Sheet, name: str, column: Codes, wanted: Type | None) -> None:
+    """Raise a ValueError where the words should be numbers: they are wanted, or nearly all words are."""
+    numeric = np.array([number_of(word.replace(",", ".")) is not None for word in column.names], dtype=bool)
+    share = numeric[column.codes[column.codes != UNKNOWN]].mean() if column.names else 0.0
+    if wanted is None and share < MOSTLY:
+        return
+    if not numeric.all():
+        row, word = _first(column, ~numeric)
+        category = "" if wanted else f", or take the column for a category by types={{{name!r}: 'category'}}"
+        raise ValueError(
+            f"{sheet.place(row)}: the column {name!r} is {word!r}, expected a number, as are {share:.1%} of its "
+            f"values: correct it, or count it among the missing values by Rules(missing=...){category}"
+        )
+    commas = np.array(["," in word for word in column.names], dtype=bool)
+    if commas.any():
+        row, word = _first(column, commas)
+        raise ValueError(
+            f"{sheet.place(row)}: the column {name!r} is {word!r}, a number with a comma: if it marks decimals, "
+            "pass Layout(decimal=','); if thousands, write the number without it"
+        )
+
+
+def _first(column: Codes, among: Bool[np.ndarray, "name"]) -> tuple[int, str]:
+    """The first row whose word is among these, and the word."""
+    row = int(np.append(among, False)[column.codes].argmax())  # code -1 is the last: missing
+    return row, column.names[column.codes[row]]
+
+
+def nearest(name: str, names: list[str]) -> str | None:
+    """The name that is most like this one, whatever the case of its letters."""
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = get_close_matches(name.strip().casefold(), list(folded), n=1)
+    return folded[near[0]] if near else None

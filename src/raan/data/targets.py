@@ -1,0 +1,87 @@
+"""The label and the attribute of a user's table, as classes and groups."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from raan.data.columns import Numbers, Plain, Sheet, words_from_numbers
+from raan.data.preprocessing import Rules
+from raan.data.reading import Type, check_names, settle_types
+from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
+
+
+def check_roles(
+    sheet: Sheet, label: str, attributes: Sequence[str], ignore: Sequence[str], types: Mapping[str, Type]
+) -> None:
+    """Raise a ValueError unless each name is a column's, and each column has one role."""
+    for argument, names in {"label": [label], "attribute": attributes, "ignore": ignore, "types": types}.items():
+        check_names(sheet, names, argument)
+    named = [label, *attributes, *ignore]
+    twice = next((name for name in named if named.count(name) > 1), None)
+    if twice is not None:
+        raise ValueError(f"the column {twice!r} is named twice in label, attribute and ignore: it has one role")
+    strange = next((kind for kind in types.values() if kind not in ("number", "category")), None)
+    if strange is not None:
+        raise ValueError(f"types holds {strange!r}, expected 'number' or 'category'")
+    if not attributes or len(named) == len(sheet.columns):
+        raise ValueError(f"{sheet.name}: expected an attribute, and at least one more column to learn from")
+
+
+def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) -> tuple[Sheet, Codes, list[str]]:
+    """The rows that have a label, their classes, and what to warn of."""
+    column = settle_types(sheet, [label], types)[label]
+    if isinstance(column, Numbers):
+        _check_whole(sheet, label, column)
+    classes = _words(column)
+    _check_count(sheet, f"label {label!r}", classes, fewest=2, most=rules.groups)
+    absent = classes.codes == UNKNOWN
+    if not absent.any():
+        return sheet, classes, []
+    said = f"the label {label!r} is missing in {absent.sum():,} of {sheet.rows:,} rows"
+    if rules.missing_label == "refuse":
+        raise ValueError(f"{said}, the first at {sheet.place(int(absent.argmax()))}: fill in or drop them")
+    kept = sheet.take(np.flatnonzero(~absent))
+    return kept, Codes(classes.codes[~absent], classes.names), [f"{said}, which are dropped"]
+
+
+def grouped(sheet: Sheet, attributes: Sequence[str], types: Mapping[str, Type], rules: Rules) -> Codes:
+    """The groups by the attribute columns, crossed where several; unknown where any of them is missing."""
+    columns = settle_types(sheet, attributes, types)
+    for name, column in columns.items():
+        _check_count(sheet, f"attribute {name!r}", _words(column), fewest=1, most=rules.groups)
+    values = np.stack([_objects(columns[name]) for name in attributes], axis=1)
+    return encode_attribute(values, argument="attribute")
+
+
+def _check_whole(sheet: Sheet, label: str, column: Numbers) -> None:
+    fraction = ~np.isnan(column.values) & (column.values != np.floor(column.values))
+    if fraction.any():
+        row = int(fraction.argmax())
+        raise ValueError(
+            f"{sheet.place(row)}: the label {label!r} is {column.values[row]}, expected classes, as words or "
+            "whole numbers: a quantity becomes classes by thresholds"
+        )
+
+
+def _check_count(sheet: Sheet, what: str, column: Codes, *, fewest: int, most: int) -> None:
+    """Raise a ValueError unless the column has as many values as a label or an attribute can have."""
+    count = len(column.names)
+    if count < fewest:
+        only = f"one value only, {column.names[0]!r}," if count else "no value"
+        raise ValueError(f"{sheet.name}: the {what} has {only} in {sheet.rows:,} rows, expected {fewest} or more")
+    if count > most:
+        raise ValueError(
+            f"{sheet.name}: the {what} has {count:,} values, expected {most} at most: "
+            "group them into fewer, or raise the bound by Rules(groups=...)"
+        )
+
+
+def _words(column: Plain) -> Codes:
+    return words_from_numbers(column) if isinstance(column, Numbers) else column
+
+
+def _objects(column: Plain) -> np.ndarray:
+    """The values themselves, so that numbers are sorted as numbers; nan or None where missing."""
+    if isinstance(column, Numbers):
+        return column.values.astype(object)
+    return np.take(np.array([*column.names, None], dtype=object), column.codes)

@@ -1,0 +1,107 @@
+"""Adversarial debiasing (Zhang et al. 2018): an adversary must not tell the attribute from the prediction."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from raan.data.batches import Batch
+from raan.data.table import Table
+from raan.methods.gaps import Notion
+from raan.methods.method import Memory, Method, Part, Scope, cross_entropy, no_memory, tuned
+from raan.methods.terms import dial, membership, weighted_mean, with_gradient
+from raan.models.model import Model
+from raan.neighbourhood.estimator import Dial
+
+
+@dataclass(frozen=True)
+class Adversarial(Method):
+    """The predictor follows g_P - proj_{g_A} g_P - weight * g_A, and an adversary follows its own gradient.
+
+    g_P and g_A are the gradients of the predictor's and the adversary's loss with respect to the predictor's
+    weights. The adversary sees the probabilities (DP), or the probabilities and the label (EO).
+    """
+
+    notion: Notion = "DP"
+    weight: Dial = tuned(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
+    adversary_rate: Dial = tuned(1e-2, grid=(1e-2, 1e-3, 1e-4))
+    scope: Scope = Scope.MODEL
+
+    @property
+    def debiases(self) -> tuple[Part, ...]:
+        """The encoder, says the paper."""
+        return ("encoder",) if self.scope is Scope.MODEL else ("head",)
+
+    def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
+        """A run: the adversary's weights and their first and second moments."""
+        inputs = table.classes ** (1 if self.notion == "DP" else 2)
+        start = model.parameters.new_zeros(len(model.parameters), 1 + (inputs + 1) * table.attributes)
+        start[:, 0] = 1
+        return no_memory(model)._replace(whole=torch.cat([start, torch.zeros_like(start).repeat(1, 2)], dim=1))
+
+    def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
+        """The predictor's mean cross-entropy, with its gradient turned against the adversary, which steps too."""
+        leaf = model.parameters.detach().requires_grad_()
+        adversary, *moments = memory.whole.chunk(3, dim=1)
+        adversary = adversary.detach().requires_grad_()
+        logit = model.at(leaf)(batch.features, batch.keep).logit
+        value = cross_entropy(logit, batch.label).mean(-1)
+        (predictor_gradient,) = torch.autograd.grad(value.sum(), leaf, retain_graph=True)
+        guess = adversary_loss(adversary, logit, batch, self.notion)
+        hurt, own = torch.autograd.grad(guess.sum(), [leaf, adversary])
+        turned = without_projection(predictor_gradient, hurt, model.encoder.sizes + model.head.sizes)
+        gradient = turned - dial(self.weight, hurt)[..., None] * hurt
+        stepped = _adam(_State(adversary.detach(), *moments), own, dial(self.adversary_rate, own)[..., None])
+        return with_gradient(value, model.parameters, gradient), memory._replace(whole=torch.cat(stepped, dim=1))
+
+
+def adversary_loss(
+    adversary: Float[Tensor, "run weight"],
+    logit: Float[Tensor, "run batch label"],
+    batch: Batch,
+    notion: Notion,
+) -> Float[Tensor, "run"]:
+    """The adversary's mean cross-entropy in guessing the attribute, where that is known.
+
+    It is linear over s = softmax((1 + |c|) logit), Zhang's input, and for EO over s within each label.
+    """
+    classes = logit.shape[-1]
+    seen = ((1 + adversary[:, :1].abs()).unsqueeze(-1) * logit).softmax(-1)
+    if notion == "EO":
+        of_class = membership(batch.label, classes, logit)
+        seen = (of_class.unsqueeze(-1) * seen.unsqueeze(-2)).flatten(-2)
+    attributes = (adversary.shape[-1] - 1) // (seen.shape[-1] + 1)
+    bias, weight = torch.split(adversary[:, 1:], [attributes, seen.shape[-1] * attributes], dim=1)
+    guess = torch.baddbmm(bias.unsqueeze(1), seen, weight.view(-1, seen.shape[-1], attributes))
+    known = (batch.attribute >= 0).to(logit)
+    return weighted_mean(cross_entropy(guess, batch.attribute.clamp(min=0)), known)
+
+
+def without_projection(
+    gradient: Float[Tensor, "run parameter"], direction: Float[Tensor, "run parameter"], sizes: list[int]
+) -> Float[Tensor, "run parameter"]:
+    """The gradient less its projection on the direction, weight tensor by weight tensor (Frobenius product)."""
+    parts = []
+    for part, along in zip(torch.split(gradient, sizes, dim=1), torch.split(direction, sizes, dim=1), strict=True):
+        # A direction of zeros stays zeros, and takes nothing away.
+        unit = normalize(along, dim=1, eps=torch.finfo(along.dtype).tiny)
+        parts.append(part - (part * unit).sum(1, keepdim=True) * unit)
+    return torch.cat(parts, dim=1)
+
+
+class _State(NamedTuple):
+    """The adversary's weights and what Adam carries for them."""
+
+    weights: Float[Tensor, "run weight"]
+    first: Float[Tensor, "run weight"]
+    second: Float[Tensor, "run weight"]
+
+
+def _adam(state: _State, gradient: Float[Tensor, "run weight"], rate: Float[Tensor, "*#run 1"]) -> _State:
+    """One step of the adversary, Adam-style as in Alg. 3."""
+    first = state.first.lerp(gradient, 0.1)
+    second = state.second.lerp(gradient.square(), 0.001)
+    return _State(state.weights - rate * first / (second + 1e-8).sqrt(), first, second)

@@ -1,0 +1,62 @@
+"""RAAN over a fixed encoder, exactly: a cross-entropy whose weights are computed once."""
+
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.data.table import Table
+from raan.methods.method import Scope, tuned
+from raan.methods.raan import TEMPERATURES, check_balance, check_dial
+from raan.methods.weighted import Weighted
+from raan.models.model import Model
+from raan.models.outputs import outputs
+from raan.neighbourhood.balance import Balance, anchor_weights, has_neighbours
+from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.stream import exact_weights
+
+
+@dataclass(frozen=True)
+class ExactRAAN(Weighted):
+    """Cross-entropy with the weights p_j of all training rows' neighbourhoods; what SCRAAN's averages tend to."""
+
+    temperature: Dial = tuned(0.5, grid=TEMPERATURES)
+    strength: Dial = 1.0  # 0 is ERM
+    balance: Balance = "group"
+
+    def __post_init__(self) -> None:
+        """Dials out of range are errors here, not odd numbers later."""
+        check_dial("temperature", self.temperature, 0, float("inf"))
+        check_dial("strength", self.strength, 0, 1)
+        check_balance(self.balance)
+
+    @property
+    def scope(self) -> Scope:
+        """The head: with the encoder the weights would change."""
+        return Scope.HEAD
+
+    def weights(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Float[Tensor, "run row"]:
+        """(1 - strength) + strength * p_j; p_j is 1 for a sample that can have no neighbour."""
+        embedding = outputs(model, table, train).embedding
+        temperature = torch.as_tensor(self.temperature).expand(len(train)).tolist()
+        weight = torch.stack(
+            [
+                _weights(points, table.label[rows], table.attribute[rows], warmth, self.balance)
+                for points, rows, warmth in zip(embedding, train, temperature, strict=True)
+            ]
+        )
+        strength = torch.as_tensor(self.strength, dtype=weight.dtype)[..., None]
+        return (1 - strength) + strength * weight
+
+
+def _weights(
+    embedding: Float[Tensor, "row dim"],
+    label: Int[Tensor, "row"],
+    attribute: Int[Tensor, "row"],
+    temperature: float,
+    balance: Balance,
+) -> Float[Tensor, "row"]:
+    """p_j of one run's training rows."""
+    weight = exact_weights(embedding, label, attribute, anchor_weights(label, attribute, balance), temperature)
+    return weight.masked_fill(~has_neighbours(label, attribute), 1)

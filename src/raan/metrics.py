@@ -1,0 +1,107 @@
+"""Fairness metrics of predictions, in scikit-learn's argument order, for its scorers and fairlearn's frames.
+
+    from sklearn.metrics import make_scorer
+    fair = make_scorer(equalized_odds_gap, greater_is_better=False).set_score_request(sensitive_features=True)
+
+Classes and attributes are columns of any kind; several columns of attributes are crossed, and samples of unknown
+attribute (None, NaN) count in the accuracy only. Undefined is nan, with a warning that says why, never 0.
+"""
+
+import math
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from raan import fairness
+from raan.fairness.groups import check_lengths, encode_attribute, encode_classes
+
+__all__ = [
+    "UndefinedMetricWarning",
+    "accuracy",
+    "demographic_parity_gap",
+    "equalized_odds_gap",
+    "worst_group_accuracy",
+]
+
+
+class UndefinedMetricWarning(UserWarning):
+    """A metric is nan, for the reason given."""
+
+
+def accuracy(y_true: object, y_pred: object, *, sensitive_features: object = None) -> float:
+    """The share of samples predicted right. The sensitive features make no difference to it."""
+    label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
+    check_lengths(y_true=label.codes, y_pred=prediction.codes)
+    return float((label.codes == prediction.codes).mean())
+
+
+def demographic_parity_gap(
+    y_true: object, y_pred: object, *, sensitive_features: object, min_count: int = 1
+) -> float:
+    """The largest difference between two groups in the share predicted as a class, over all classes.
+
+    With `min_count`, groups of fewer samples than that make it undefined.
+    """
+    return _measure(fairness.demographic_parity_gap, y_true, y_pred, sensitive_features, min_count)
+
+
+def equalized_odds_gap(
+    y_true: object,
+    y_pred: object,
+    *,
+    sensitive_features: object,
+    aggregate: str = "sum",
+    min_count: int = 1,
+) -> float:
+    """The largest gap between two groups in the true and false positive rates, over all classes.
+
+    The two absolute differences are combined by `aggregate`: "sum" is the paper's, "max" is fairlearn's
+    equalized_odds_difference, "mean" is half the sum. With `min_count`, rates over fewer samples than that make it
+    undefined.
+    """
+    return _measure(
+        fairness.equalized_odds_gap, y_true, y_pred, sensitive_features, min_count, aggregate=aggregate
+    )
+
+
+def worst_group_accuracy(
+    y_true: object, y_pred: object, *, sensitive_features: object, min_count: int = 1
+) -> float:
+    """The least accuracy of any class with any attribute value.
+
+    With `min_count`, a class with fewer samples than that of some attribute value makes it undefined.
+    """
+    return _measure(fairness.worst_group_accuracy, y_true, y_pred, sensitive_features, min_count)
+
+
+def _measure(
+    metric: Callable[..., Tensor],
+    y_true: object,
+    y_pred: object,
+    sensitive_features: object,
+    min_count: int,
+    **options: Any,
+) -> float:
+    """A metric of counts, of columns; if it is undefined a warning says why."""
+    if min_count < 1:
+        raise ValueError(f"min_count is {min_count}: expected at least 1")
+    label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
+    attribute = encode_attribute(sensitive_features)
+    check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
+    counts = fairness.count(
+        torch.from_numpy(label.codes),
+        torch.from_numpy(attribute.codes),
+        torch.from_numpy(prediction.codes),
+        classes=len(label.names),
+        attributes=len(attribute.names),
+    )
+    value = float(metric(counts, min_count=min_count, **options))
+    if math.isnan(value):
+        reasons = fairness.undefined(counts, label.names, attribute.names, min_count)
+        if len(label.names) == 1:
+            reasons += (f"only one class, {label.names[0]!r}, in y_true and y_pred",)
+        warnings.warn(f"{metric.__name__} is nan: {'; '.join(reasons)}", UndefinedMetricWarning, stacklevel=3)
+    return value

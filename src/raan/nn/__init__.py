@@ -1,0 +1,7 @@
+"""RAAN for anyone's own PyTorch loop: the loss, and how batches carry what it needs."""
+
+from raan.nn.diagnostics import Diagnostics
+from raan.nn.loss import RAANLoss
+from raan.nn.samplers import GroupBatchSampler, IndexedDataset
+
+__all__ = ["Diagnostics", "GroupBatchSampler", "IndexedDataset", "RAANLoss"]

@@ -1,0 +1,67 @@
+"""What a loss refuses, in words that name the argument, and what it warns of."""
+
+import warnings
+
+from jaxtyping import Int
+from torch import Tensor
+
+from raan.neighbourhood.balance import has_neighbours
+from raan.nn.columns import Column
+
+
+def check_dials(temperature: float, averaging_rate: float, balance: str, scope: str, strength: float) -> None:
+    """An error for a setting that means nothing."""
+    if not temperature >= 0:
+        raise ValueError(f"temperature is {temperature}; expected 0 (nearest neighbour) up to inf (uniform)")
+    if not 0 <= averaging_rate <= 1:
+        raise ValueError(f"averaging_rate is {averaging_rate}; expected 0 to 1, which forgets at every visit")
+    if not 0 <= strength <= 1:
+        raise ValueError(f"strength is {strength}; expected 0 (plain training) to 1 (full RAAN)")
+    if balance not in ("group", "sample"):
+        raise ValueError(f'balance is {balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')
+    if scope not in ("head", "model"):
+        raise ValueError(f'scope is {scope!r}; expected "head" or "model"')
+
+
+def check_embedding(embedding: Tensor, state: Tensor) -> None:
+    """An error for an embedding that is not one vector a sample, or not where the loss is."""
+    if embedding.ndim != 2 or not len(embedding) or not embedding.is_floating_point():
+        raise ValueError(f"embedding is {_described(embedding)}; expected floats [batch, dimensions], not empty")
+    if embedding.device != state.device:
+        raise ValueError(
+            f"embedding is on {embedding.device}, the loss on {state.device}; move the loss with .to(...)"
+        )
+
+
+def check_sample_loss(sample_loss: Tensor, size: int) -> None:
+    """An error for anything but one loss a sample."""
+    if sample_loss.shape != (size,) or not sample_loss.is_floating_point():
+        raise ValueError(f"sample_loss is {_described(sample_loss)}; expected floats [{size}], one a sample")
+
+
+def check_logit(logit: Tensor | None, size: int, label: Column) -> None:
+    """An error for logits that do not fit the batch or the classes."""
+    if logit is None:
+        raise ValueError("logit is None; expected logits, or the loss of each sample as sample_loss")
+    classes = len(label.names)
+    legal = [(size, classes), (size,), (size, 1)] if classes == 2 else [(size, classes)]
+    by_value = label.whole and logit.ndim == 2 and len(logit) == size and logit.shape[1] > max(label.values)
+    if not logit.is_floating_point() or not (tuple(logit.shape) in legal or by_value):
+        shapes = " or ".join(str(list(shape)) for shape in legal)
+        raise ValueError(f"logit is {_described(logit)}; expected floats {shapes} for {classes} classes")
+
+
+def warn_alone(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> None:
+    """One warning that counts the training rows without any possible neighbour, by reason."""
+    alone = int((~has_neighbours(label, attribute)).sum())
+    if alone:
+        unknown = int((attribute < 0).sum())
+        warnings.warn(
+            f"{alone} of {len(label)} training samples count with their own loss: {unknown} of unknown attribute, "
+            f"{alone - unknown} of a class that is seen with one attribute value only",
+            stacklevel=3,
+        )
+
+
+def _described(tensor: Tensor) -> str:
+    return f"{str(tensor.dtype).removeprefix('torch.')} {list(tensor.shape)}"

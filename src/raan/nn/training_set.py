@@ -1,0 +1,115 @@
+"""The training set as a loss knows it, and batches read in its terms, or refused."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor, nn
+
+from raan.fairness.groups import check_lengths, encode_attribute, encode_label
+from raan.nn.columns import Column, read_attribute, read_label
+
+
+class Batch(NamedTuple):
+    """The samples of one call, in codes."""
+
+    label: Int[Tensor, "batch"]
+    attribute: Int[Tensor, "batch"]  # -1: unknown
+    row: Int[Tensor, "batch"] | None  # in the training set
+
+
+class TrainingSet(nn.Module):
+    """The label and the attribute of every training row; a module only so that they move with the loss."""
+
+    def __init__(self, label: object, sensitive_features: object) -> None:
+        super().__init__()
+        self.label = Column(encode_label(label), read_label)
+        self.attribute = Column(encode_attribute(sensitive_features), read_attribute)
+        check_lengths(label=self.label.code, sensitive_features=self.attribute.code)
+
+    def __len__(self) -> int:
+        return len(self.label.code)
+
+    def by_cell(
+        self, of_row: Float[Tensor, "row"], elsewhere: float
+    ) -> Float[Tensor, "label attribute_or_unknown"]:
+        """A table of numbers that all rows of a cell share; the last column, -1, is for unknown attributes."""
+        shape = len(self.label.names), len(self.attribute.names) + 1
+        table = torch.full(shape, elsewhere, dtype=torch.float32)
+        table[self.label.code, self.attribute.code] = of_row.float()
+        return table
+
+    def read(self, label: object, sensitive_features: object, index: object, size: int) -> Batch:
+        """The batch in codes, or an error that says what is wrong with it.
+
+        What is not given is looked up by the index; what is given must agree with it.
+        """
+        row = None if index is None else _as_rows(index, size).to(self.label.code.device)
+        inside = None if row is None else row.clamp(0, len(self) - 1)
+        label_code = _codes(self.label, label, inside, size, "label")
+        attribute_code = _codes(self.attribute, sensitive_features, inside, size, "sensitive_features")
+        wrong = label_code < 0
+        if row is not None:
+            wrong = wrong | (row != inside)
+            wrong = wrong | (label_code != self.label.code[inside])
+            wrong = wrong | (attribute_code != self.attribute.code[inside])
+        batch = Batch(label_code, attribute_code, row)
+        # All questions in one: a graphics card is waited for once.
+        if wrong.any():
+            raise ValueError(next(self._complaints(batch)))
+        return batch
+
+    def _complaints(self, batch: Batch) -> Iterator[str]:
+        """What is wrong with a batch, gravest first; each sentence is true only if those before it are not."""
+        if batch.row is not None:
+            for at in _positions((batch.row < 0) | (batch.row >= len(self))):
+                yield (
+                    f"index holds {int(batch.row[at])} at position {at}; "
+                    f"expected 0 to {len(self) - 1}, a row of the training set"
+                )
+        for at in _positions(batch.label < 0):
+            known = ", ".join(self.label.names[:20])
+            yield f"label at position {at} is not a class of the training set; expected one of {known}"
+        assert batch.row is not None  # without an index nothing else can be wrong
+        for argument, column, code in (
+            ("label", self.label, batch.label),
+            ("sensitive_features", self.attribute, batch.attribute),
+        ):
+            stored = column.code[batch.row]
+            for at in _positions(code != stored):
+                yield (
+                    f"{argument} at position {at} is {column.name(int(code[at]))}, but index names row "
+                    f"{int(batch.row[at])} of the training set, where it is {column.name(int(stored[at]))}; "
+                    "expected index to count the rows that the loss was built with"
+                )
+
+
+def _codes(
+    column: Column, values: object, row: Int[Tensor, "batch"] | None, size: int, argument: str
+) -> Int[Tensor, "batch"]:
+    """The codes of the batch's values, or where there are none, those of its rows."""
+    if values is None:
+        if row is None:
+            raise ValueError(f"{argument} is None; only with an index is it looked up in the training set")
+        return column.code[row]
+    codes: Tensor = column(values)
+    if len(codes) != size:
+        raise ValueError(f"{argument} has {len(codes)} rows, embedding has {size}; expected one for each sample")
+    return codes
+
+
+def _as_rows(index: object, size: int) -> Int[Tensor, "batch"]:
+    """The index as a column of whole numbers, or an error that says what it is instead."""
+    rows = torch.as_tensor(index)
+    if rows.dtype == torch.bool or rows.is_floating_point() or rows.is_complex():
+        raise TypeError(f"index holds {rows.dtype} values; expected integers, the rows in the training set")
+    if rows.shape != (size,):
+        raise ValueError(f"index has shape {tuple(rows.shape)}; expected ({size},), one row for each sample")
+    return rows.long()
+
+
+def _positions(wrong: Tensor) -> list[int]:
+    """Where the mask is set."""
+    found: list[int] = wrong.nonzero().flatten().tolist()
+    return found

@@ -1,0 +1,135 @@
+"""Alg. 3 as a torch optimiser: as printed, without bias correction and with epsilon inside the root."""
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.optim.optimizer import Optimizer, ParamsT
+
+from raan.training.update import Moments, Style, Update
+
+
+class SCRAAN(Optimizer):
+    """Alg. 3: the step of SCRAAN, SGD-style, Adam-style or AMSGrad.
+
+    It is not torch's Adam: moments are not corrected for their start at zero, so that the first steps are
+    1 / sqrt(1 - beta2) times (1 - beta1) as long, about three times for the usual betas; and `eps` is added to the
+    squared gradients' average, not to its root. AMSGrad is as printed, too: the new second moment continues from
+    the largest so far.
+
+    Args:
+        params: parameters, or groups of them with settings of their own.
+        lr: the step size, alpha.
+        style: "adam", "amsgrad" or "sgd" (no moments).
+        betas: how much of the first and second moment stays at a step, eta_1 and eta_2.
+        eps: what is added inside the root, epsilon; 1e-8 here acts as 1e-4 does in torch's Adam.
+        weight_decay: the parameters, times this, are added to the gradient (an L2 penalty).
+        foreach: one operation over all parameters instead of one for each; None: where they are not on a CPU.
+    """
+
+    def __init__(
+        self,
+        params: ParamsT,
+        lr: float | Tensor = 1e-3,
+        style: Style = "adam",
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0.0,
+        *,
+        foreach: bool | None = None,
+    ) -> None:
+        defaults = dict(lr=lr, style=style, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach)
+        super().__init__(params, defaults)
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Add parameters with settings of their own; what is not set is as in the constructor."""
+        _check({**self.defaults, **param_group})
+        super().add_param_group(param_group)
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Take one step along the gradients; a closure computes them anew first, and its loss is returned."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad():
+                loss = closure()
+        for group in self.param_groups:
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            if parameters:
+                self._update(parameters, group)
+        return loss
+
+    def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
+        """Move one group's parameters, all at once or one by one."""
+        together = group["foreach"]
+        if together is None:
+            together = all(parameter.device.type != "cpu" for parameter in parameters)
+        gradients = [_gradient(parameter, group["weight_decay"]) for parameter in parameters]
+        states = [self._state(parameter, group["style"]) for parameter in parameters]
+        (_all_at_once if together else _one_by_one)(parameters, gradients, states, group)
+
+    def _state(self, parameter: Tensor, style: Style) -> dict[str, Tensor]:
+        """The moments of a parameter: zero before its first step."""
+        state: dict[str, Tensor] = self.state[parameter]
+        if not state and style != "sgd":
+            state["first_moment"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+            state["largest_second_moment"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+        return state
+
+
+def _gradient(parameter: Tensor, weight_decay: float) -> Tensor:
+    """The gradient, with that of the L2 penalty."""
+    gradient = parameter.grad
+    assert gradient is not None  # the caller's choice
+    if gradient.is_sparse:
+        raise RuntimeError("SCRAAN takes no sparse gradients; make the embedding layers with sparse=False")
+    return gradient.add(parameter, alpha=weight_decay) if weight_decay else gradient
+
+
+def _one_by_one(
+    parameters: list[Tensor], gradients: list[Tensor], states: list[dict[str, Tensor]], group: dict[str, Any]
+) -> None:
+    """Alg. 3 for each parameter, by the same function that the training engine uses."""
+    first_decay, second_decay = group["betas"]
+    update = Update(group["style"], first_decay, second_decay, group["eps"])
+    # float64 keeps all digits of the rate; a number without axes does not widen the parameters.
+    rate = torch.as_tensor(group["lr"], dtype=torch.float64)
+    for parameter, gradient, state in zip(parameters, gradients, states, strict=True):
+        moments = Moments(*state.values()) if state else update.start(parameter)
+        moved, moments = update(parameter, gradient, moments, rate)
+        parameter.copy_(moved)
+        if state:
+            state["first_moment"], state["largest_second_moment"] = moments
+
+
+def _all_at_once(
+    parameters: list[Tensor], gradients: list[Tensor], states: list[dict[str, Tensor]], group: dict[str, Any]
+) -> None:
+    """Alg. 3 for a list of parameters, in place, by operations on lists."""
+    rate, (first_decay, second_decay) = float(group["lr"]), group["betas"]
+    if group["style"] == "sgd":
+        torch._foreach_add_(parameters, gradients, alpha=-rate)
+        return
+    first = [state["first_moment"] for state in states]
+    largest = [state["largest_second_moment"] for state in states]
+    torch._foreach_lerp_(first, gradients, 1 - first_decay)
+    squares = torch._foreach_mul(gradients, gradients)
+    if group["style"] == "amsgrad":
+        second = torch._foreach_lerp(largest, squares, 1 - second_decay)
+        torch._foreach_maximum_(largest, second)
+    else:
+        torch._foreach_lerp_(largest, squares, 1 - second_decay)
+    root = torch._foreach_add(largest, group["eps"])
+    torch._foreach_sqrt_(root)
+    torch._foreach_addcdiv_(parameters, first, root, -rate)
+
+
+def _check(group: dict[str, Any]) -> None:
+    """An error for a setting that means nothing; an unknown style is one of Update's."""
+    Update(group["style"])
+    for name in ("lr", "eps", "weight_decay"):
+        if not group[name] >= 0:
+            raise ValueError(f"{name} is {group[name]}; expected 0 or more")
+    if len(group["betas"]) != 2 or not all(0 <= beta < 1 for beta in group["betas"]):
+        raise ValueError(f"betas is {group['betas']}; expected two numbers from 0 up, below 1")

@@ -1,0 +1,1 @@
+"""Comparisons: several methods, each with the same budget, on the same seeds."""

@@ -1,0 +1,133 @@
+"""Train every candidate of every method from the same first stage, and read off what a declared rule chooses."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import astuple, dataclass, replace
+from operator import itemgetter
+
+import torch
+
+from raan.data.split import Split
+from raan.data.table import Table
+from raan.fairness.metrics import Metrics
+from raan.methods.method import Method, kind, stack
+from raan.models.model import Architecture, Model
+from raan.training.selection import Rule
+from raan.training.stages import first_stage, second_stage
+from raan.training.train import Schedule
+
+Progress = Callable[[str, int, int], None]
+"""Told the name of what is trained, how many steps of it are done, and of how many."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One configuration of a method."""
+
+    method: Method
+    learning_rate: float
+
+
+@dataclass(frozen=True)
+class Curves:
+    """Metrics along the paths of all of a method's candidates, [point, candidate, seed] each."""
+
+    validation: Metrics
+    test: Metrics
+
+    @property
+    def start(self) -> Metrics:
+        """Each seed's test metrics before the second stage; all candidates start there."""
+        return self.test.map(lambda metric: metric[0, 0])
+
+    def choose(self, rule: Rule) -> Metrics:
+        """For each seed, the test metrics of the point and candidate that the rule likes best on validation."""
+        start = self.validation.map(lambda metric: metric[0])
+        wishes = torch.stack(
+            [
+                rule(number, self.validation.map(itemgetter(number)), start)
+                for number in range(len(self.validation.accuracy))
+            ]
+        )
+        best = wishes.flatten(0, 1).argmin(0, keepdim=True)
+        return self.test.map(lambda metric: metric.flatten(0, 1).gather(0, best)[0])
+
+
+def compare(
+    candidates: Mapping[str, Sequence[Candidate]],
+    architecture: Architecture,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    first: Schedule = Schedule(),
+    second: Schedule = Schedule(),
+    *,
+    progress: Progress = lambda name, done, total: None,
+) -> dict[str, Curves]:
+    """Each method's curves: its candidates times the seeds train in packs, from one first stage for all."""
+    plain = first_stage(
+        architecture, table, split, seeds, first, progress=lambda done, total: progress("stage one", done, total)
+    )
+
+    def trained(name: str, several: Sequence[Candidate]) -> Curves:
+        packs = list(_packs(several))
+        parts = [
+            _curves(pack, plain.model, table, split, seeds, second, _share(progress, name, number, len(packs)))
+            for number, pack in enumerate(packs)
+        ]
+        return Curves(_joined([part.validation for part in parts]), _joined([part.test for part in parts]))
+
+    return {name: trained(name, several) for name, several in candidates.items()}
+
+
+def _packs(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
+    """The candidates in packs that can share a run axis: those that differ in numbers only."""
+    packs: dict[tuple[object, ...], list[Candidate]] = {}
+    for candidate in candidates:
+        packs.setdefault(kind(candidate.method), []).append(candidate)
+    yield from packs.values()
+
+
+def _share(progress: Progress, name: str, number: int, packs: int) -> Callable[[int, int], None]:
+    """Progress of one pack, told as progress of all of a method's packs."""
+    return lambda done, total: progress(name, number * total + done, packs * total)
+
+
+def _curves(
+    candidates: Sequence[Candidate],
+    model: Model,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    schedule: Schedule,
+    progress: Callable[[int, int], None],
+) -> Curves:
+    """One pack's second stage: all of its candidates times the seeds at once, candidates outermost."""
+    times = len(candidates)
+    rates = torch.tensor([candidate.learning_rate for candidate in candidates]).repeat_interleave(len(seeds))
+    trained = second_stage(
+        stack([candidate.method for candidate in candidates for _ in seeds]),
+        model.repeat(times),
+        table,
+        Split(*(part.repeat(times, 1) for part in split)),
+        list(seeds) * times,
+        replace(schedule, learning_rate=rates, watch_test=True),
+        progress=progress,
+    )
+    points = trained.state.path.points
+    validation, test = [point.validation for point in points], [point.test for point in points if point.test]
+    return Curves(_by_candidate(validation, times), _by_candidate(test, times))
+
+
+def _by_candidate(points: Sequence[Metrics], candidates: int) -> Metrics:
+    """The path's metrics as [point, candidate, seed]."""
+    return _stacked(points).map(lambda metric: metric.view(len(points), candidates, -1))
+
+
+def _stacked(several: Sequence[Metrics]) -> Metrics:
+    """Metrics with a new first axis over the several."""
+    return Metrics(*(torch.stack(parts) for parts in zip(*map(astuple, several), strict=True)))
+
+
+def _joined(several: Sequence[Metrics]) -> Metrics:
+    """Metrics of several packs, laid side by side along the candidates."""
+    return Metrics(*(torch.cat(parts, dim=1) for parts in zip(*map(astuple, several), strict=True)))

@@ -1,0 +1,87 @@
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RAAN = Path(sys.executable).with_name("raan")
+
+
+def raan(*arguments, **environment):
+    """Run the installed command as a user would, its output not a terminal."""
+    return subprocess.run(
+        [RAAN, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env={**os.environ, "COLUMNS": "100", **environment},
+        check=False,
+    )
+
+
+def test_the_version_is_the_packages():
+    from raan import __version__
+
+    assert raan("--version").stdout == f"raan {__version__}\n"
+
+
+def test_help_names_the_commands():
+    assert "demo" in raan("--help").stdout
+
+
+def test_the_demo_on_the_toy_prints_the_table_and_draws_the_trade_off(tmp_path):
+    result = raan("demo", "--toy", "--seeds", 2, "--epochs", 1, "--out", tmp_path / "out")
+    assert result.returncode == 0, result.stderr
+    for name in ("stage one", "Vanilla", "RAAN", "RL-RAAN"):
+        assert re.search(rf"{name}\W.*\d+\.\d ± \d+\.\d.*\d+\.\d ± \d+\.\d.*\d+\.\d ± \d+\.\d", result.stdout), (
+            name
+        )
+    assert (tmp_path / "out" / "trade-off.png").read_bytes().startswith(b"\x89PNG")
+    assert "\x1b" not in result.stdout  # no colours where no one sees them
+
+
+def test_without_any_data_the_demo_says_so_plainly_and_runs_on_the_toy(tmp_path):
+    nowhere = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": "", "https_proxy": "http://127.0.0.1:9", "RAAN_DATA": ""}
+    result = raan(
+        "demo",
+        "--seeds",
+        2,
+        "--epochs",
+        1,
+        "--out",
+        tmp_path / "out",
+        RAAN_CACHE=str(tmp_path / "cache"),
+        **nowhere,
+    )
+    assert result.returncode == 0, result.stderr
+    assert "Adult is not to be had here, so this runs on the toy instead." in result.stderr
+    assert "adult.data of the data set adult was not found" in result.stderr
+    assert "toy: test rows" in result.stdout
+
+
+def test_a_corrupt_data_file_is_one_paragraph_that_names_it_and_exit_code_2(tmp_path):
+    (tmp_path / "adult.data").write_text("39, State-gov\n")
+    (tmp_path / "adult.test").write_text("")
+    result = raan("demo", "--data", tmp_path)
+    assert result.returncode == 2
+    said = " ".join(result.stderr.split())
+    assert "adult.data is not the expected adult.data" in said
+    assert "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d" in said
+    assert "Delete it to have it fetched anew" in said
+    assert "Traceback" not in said
+    assert "Traceback" in raan("--debug", "demo", "--data", tmp_path).stderr
+
+
+def test_import_raan_is_quick_because_it_imports_nothing_heavy():
+    code = "import sys, raan; print([name for name in ('torch', 'numpy', 'matplotlib') if name in sys.modules])"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
+    assert shown == "[]\n"
+
+
+def test_an_unknown_public_name_lists_the_known_ones():
+    import raan
+
+    with pytest.raises(AttributeError, match=r"module 'raan' has no attribute 'weights'; it has .*aan_weights"):
+        raan.weights  # noqa: B018

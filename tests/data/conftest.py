@@ -1,0 +1,3 @@
+from web import server, web
+
+__all__ = ["server", "web"]

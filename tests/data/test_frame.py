@@ -1,0 +1,373 @@
+"""One call makes a table of a frame or file, and says what looks wrong with it."""
+
+import math
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+from raan.data import DataWarning, Loaded, Preprocessing, Rules, from_frame
+
+quiet = pytest.mark.filterwarnings("ignore::raan.data.DataWarning")
+
+
+def people(rows: int = 600, seed: int = 0) -> pd.DataFrame:
+    """A table in which nothing is wrong."""
+    generator = np.random.default_rng(seed)
+    age = generator.normal(40, 10, rows)
+    return pd.DataFrame(
+        {
+            "age": age,
+            "job": generator.choice(["clerk", "cook", "judge"], rows),
+            "sex": generator.choice(["f", "m"], rows),
+            "origin": generator.choice(["north", "south"], rows),
+            "rich": np.where(age + generator.normal(0, 10, rows) > 40, "yes", "no"),
+        }
+    )
+
+
+PEOPLE = people()
+
+
+def load(frame: object = PEOPLE, **options: object) -> Loaded:
+    return from_frame(frame, **{"label": "rich", "attribute": "sex", **options})
+
+
+def warned(frame: object, **options: object) -> list[str]:
+    """What is warned of, which is also what is kept."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        loaded = load(frame, **options)
+    assert {each.category for each in caught} <= {DataWarning}
+    assert tuple(str(each.message) for each in caught) == loaded.warnings
+    return list(loaded.warnings)
+
+
+# The table.
+
+
+def test_a_table_is_made_without_a_word_where_nothing_is_wrong() -> None:
+    loaded = load()
+    assert loaded.warnings == ()
+    assert repr(loaded.table) == "Table(frame: 600 rows × 6 features, 2 classes, 2 attribute values)"
+    assert loaded.table.feature_names == (
+        "age",
+        "job=clerk",
+        "job=cook",
+        "job=judge",
+        "origin=north",
+        "origin=south",
+    )
+    assert (loaded.table.class_names, loaded.table.attribute_names) == (("no", "yes"), ("f", "m"))
+    assert [loaded.table.class_names[code] for code in loaded.table.label] == PEOPLE["rich"].tolist()
+    assert [loaded.table.attribute_names[code] for code in loaded.table.attribute] == PEOPLE["sex"].tolist()
+    assert [len(part) for part in loaded.split] == [360, 120, 120]
+
+
+def test_numbers_are_standardised_by_the_training_rows_only() -> None:
+    loaded = load()
+    train = PEOPLE["age"].to_numpy()[loaded.split.train]
+    expected = (PEOPLE["age"].to_numpy() - train.mean()) / train.std()
+    np.testing.assert_allclose(loaded.table.features[:, 0], expected, rtol=1e-5, atol=1e-6)
+
+
+def test_test_rows_change_neither_the_preprocessing_nor_the_training_rows_features() -> None:
+    first = load()
+    changed = PEOPLE.copy()
+    rows = torch.cat([first.split.validation, first.split.test]).numpy()
+    changed.loc[rows, "age"] += 1000.0
+    changed.loc[rows, "job"] = "pilot"
+    second = load(changed)
+    assert second.preprocessing == first.preprocessing
+    train = first.split.train
+    assert torch.equal(second.table.features[train], first.table.features[train])
+
+
+def test_the_preprocessing_gives_the_tables_features() -> None:
+    loaded = load()
+    assert np.array_equal(loaded.preprocessing.transform(PEOPLE), loaded.table.features)
+    again = Preprocessing.from_dict(loaded.preprocessing.to_dict())
+    assert np.array_equal(again.transform(PEOPLE.drop(columns=["rich", "sex"])), loaded.table.features)
+
+
+def test_pandas_polars_csv_tsv_and_parquet_give_the_same_table(tmp_path: Path) -> None:
+    frame = people(300).assign(
+        member=lambda frame: frame["age"] > 35,
+        children=lambda frame: (frame["age"] // 10).where(frame["age"] > 30),
+    )
+    frame.to_csv(tmp_path / "pandas.csv", index=False)
+    frame.to_csv(tmp_path / "pandas.tsv", index=False, sep="\t")
+    frame.to_parquet(tmp_path / "pandas.parquet")
+    pl.from_pandas(frame).write_csv(tmp_path / "polars.csv")
+    expected = load(frame, ignore=["origin"], rules=Rules(rare=1))
+    others = [pl.from_pandas(frame), *sorted(tmp_path.iterdir())]
+    assert len(others) == 5
+    for other in others:
+        loaded = load(other, ignore=["origin"], rules=Rules(rare=1))
+        assert torch.equal(loaded.table.features, expected.table.features)
+        assert torch.equal(loaded.table.label, expected.table.label)
+        assert torch.equal(loaded.table.attribute, expected.table.attribute)
+        assert loaded.table.feature_names == expected.table.feature_names
+        assert loaded.preprocessing == expected.preprocessing
+
+
+def test_several_attribute_columns_are_crossed() -> None:
+    loaded = load(attribute=["sex", "origin"])
+    assert loaded.table.attribute_names == ("f × north", "f × south", "m × north", "m × south")
+    assert loaded.table.feature_names == ("age", "job=clerk", "job=cook", "job=judge")
+
+
+def test_the_attribute_can_be_kept_as_a_feature() -> None:
+    loaded = load(keep_attribute=True)
+    assert loaded.warnings == ()
+    assert {"sex=f", "sex=m"} <= set(loaded.table.feature_names)
+
+
+def test_columns_are_ignored_and_types_are_said() -> None:
+    frame = PEOPLE.assign(when=pd.Timestamp("2020-01-01"), floor=np.arange(600) % 3)
+    loaded = load(frame, ignore=["when", "origin"], types={"floor": "category"})
+    assert loaded.table.feature_names[-3:] == ("floor=0", "floor=1", "floor=2")
+
+
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([0, 1], ("0", "1")),
+        ([-1, 1], ("-1", "1")),
+        ([10, 2], ("2", "10")),
+        ([True, False], ("False", "True")),
+        ([1.0, 0.0], ("0", "1")),
+    ],
+)
+def test_classes_are_words_bools_or_whole_numbers(values: list[object], names: tuple[str, ...]) -> None:
+    frame = PEOPLE.assign(rich=(values * 300)[:600])
+    assert load(frame).table.class_names == names
+
+
+def test_the_seed_decides_the_split() -> None:
+    first, again, other = load(seed=1), load(seed=1), load(seed=2)
+    assert torch.equal(first.split.train, again.split.train)
+    assert not torch.equal(first.split.train, other.split.train)
+
+
+def test_each_cell_has_its_share_of_the_split() -> None:
+    loaded = load(sizes=(300, 150, 150))
+    cells = loaded.table.cells()
+    for part in loaded.split:
+        label, attribute = loaded.table.label[part], loaded.table.attribute[part]
+        for y in range(2):
+            for a in range(2):
+                found = ((label == y) & (attribute == a)).sum()
+                assert abs(found - cells[y, a] * len(part) / 600) <= 2
+
+
+def test_the_description_shows_what_became_of_each_column() -> None:
+    frame = PEOPLE.assign(id=[f"p{row}" for row in range(600)], same=1)
+    frame.loc[:9, "age"] = math.nan
+    with pytest.warns(DataWarning, match="'same' is the same in all"):
+        loaded = load(frame, ignore=["id"])
+    lines = [line.split(maxsplit=5) for line in loaded.describe().splitlines()]
+    assert lines[0] == ["column", "role", "type", "values", "missing", "encoded"]
+    assert [line[:3] for line in lines[1:8]] == [
+        ["age", "feature", "number"],
+        ["job", "feature", "category"],
+        ["sex", "attribute", "category"],
+        ["origin", "feature", "category"],
+        ["rich", "label", "category"],
+        ["id", "ignored", "category"],
+        ["same", "left", "out"],
+    ]
+    assert lines[2][3:] == ["3", "0", "one-hot: clerk, cook, judge"]
+    assert lines[3][3:] == ["2", "0", "f, m"]
+    assert "10       (x - " in loaded.describe().splitlines()[1]
+    assert "missing as " in loaded.describe().splitlines()[1]
+    assert "split: 360 rows train, 120 select (validation), 120 judge (test)" in loaded.describe()
+    assert loaded.table.describe() in loaded.describe()
+
+
+def test_progress_is_told_for_a_file(tmp_path: Path) -> None:
+    PEOPLE.to_csv(tmp_path / "people.csv", index=False)
+    told: list[tuple[int, int | None]] = []
+    loaded = load(tmp_path / "people.csv", progress=lambda done, total: told.append((done, total)))
+    assert told[-1][0] == told[-1][1]
+    assert loaded.table.name == "people.csv"
+
+
+# Missing values.
+
+
+def test_rows_without_a_label_are_dropped_with_their_count() -> None:
+    frame = PEOPLE.assign(rich=PEOPLE["rich"].where(PEOPLE.index >= 7))
+    assert warned(frame) == ["the label 'rich' is missing in 7 of 600 rows, which are dropped"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        table = load(frame).table
+    assert table.rows == 593
+    assert [table.attribute_names[code] for code in table.attribute] == PEOPLE["sex"][7:].tolist()
+
+
+def test_rows_without_a_label_are_refused_where_asked(tmp_path: Path) -> None:
+    PEOPLE.assign(rich=PEOPLE["rich"].where(PEOPLE.index != 7)).to_csv(tmp_path / "people.csv", index=False)
+    with pytest.raises(ValueError, match=r"'rich' is missing in 1 of 600 rows, the first at .*people.csv, line 9"):
+        load(tmp_path / "people.csv", rules=Rules(missing_label="refuse"))
+
+
+def test_errors_in_rows_after_dropped_ones_name_the_line_of_the_file(tmp_path: Path) -> None:
+    frame = PEOPLE.assign(rich=PEOPLE["rich"].where(PEOPLE.index >= 7))
+    frame.loc[20, "age"] = math.inf
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    with pytest.raises(ValueError, match=r"people.csv, line 22: the column 'age' is inf"):
+        load(tmp_path / "people.csv")
+
+
+def test_a_missing_attribute_is_unknown() -> None:
+    frame = PEOPLE.assign(sex=PEOPLE["sex"].where(PEOPLE.index >= 7))
+    said = warned(frame)
+    assert said == ["the attribute is unknown in 7 of 600 rows: they train, but belong to no group"]
+
+
+@quiet
+def test_a_missing_attribute_is_minus_one_also_where_crossed() -> None:
+    frame = PEOPLE.assign(
+        sex=PEOPLE["sex"].where(PEOPLE.index != 3), origin=PEOPLE["origin"].where(PEOPLE.index != 5)
+    )
+    attribute = load(frame, attribute=["sex", "origin"]).table.attribute
+    assert torch.nonzero(attribute == -1).flatten().tolist() == [3, 5]
+
+
+# What looks wrong.
+
+
+def answer(frame: pd.DataFrame) -> pd.Series:
+    return (frame["rich"] == "yes").astype(float)
+
+
+@pytest.mark.parametrize(
+    "leak",
+    [
+        lambda frame: frame["rich"],
+        lambda frame: answer(frame),
+        lambda frame: 3 - 2 * answer(frame),
+        lambda frame: answer(frame) + np.random.default_rng(0).normal(0, 0.1, len(frame)),
+        lambda frame: np.where(answer(frame) == 1, 1.0, math.nan),
+        lambda frame: 2 * (frame.index % 5) + answer(frame),
+        lambda frame: frame["rich"] + (frame.index % 5).astype(str),
+    ],
+    ids=["the label", "as a number", "reversed", "with noise", "by being missing", "as a code", "as words"],
+)
+def test_a_feature_that_gives_the_label_away_is_warned_of(leak: Callable[[pd.DataFrame], pd.Series]) -> None:
+    said = warned(PEOPLE.assign(leak=leak(PEOPLE)))
+    assert len(said) == 1
+    assert said[0].startswith("the column 'leak' alone tells the label ")
+    assert "AUC" in said[0]
+    assert "ignore=['leak']" in said[0]
+
+
+def test_a_feature_that_nearly_gives_the_label_away_is_warned_of() -> None:
+    nearly = np.where(PEOPLE.index % 200 == 0, "no", PEOPLE["rich"])
+    assert len(warned(PEOPLE.assign(nearly=nearly))) == 1
+
+
+def test_a_feature_that_tells_one_class_of_three_is_warned_of() -> None:
+    frame = PEOPLE.assign(rich=np.where(PEOPLE.index % 3 == 0, "very", PEOPLE["rich"]))
+    said = warned(frame.assign(leak=(frame["rich"] == "very").astype(int)))
+    assert len(said) == 1
+    assert "the column 'leak' alone tells the label 'very' from the rest" in said[0]
+
+
+def test_a_feature_that_duplicates_the_attribute_is_warned_of() -> None:
+    said = warned(PEOPLE.assign(title=PEOPLE["sex"].map({"f": "Ms", "m": "Mr"})))
+    assert len(said) == 1
+    assert said[0].startswith("the column 'title' alone tells the attribute 'f' from the rest (AUC 1.000")
+    assert "it stands in for the attribute" in said[0]
+
+
+def test_many_rare_categories_are_no_leak() -> None:
+    generator = np.random.default_rng(0)
+    words = [f"word {generator.integers(150)}" for _ in range(600)]
+    assert not any("alone tells" in said for said in warned(PEOPLE.assign(word=words), rules=Rules(rare=1)))
+
+
+def test_numbers_that_look_like_identifiers_are_warned_of() -> None:
+    said = warned(PEOPLE.assign(number=np.random.default_rng(0).permutation(600)))
+    assert said == [
+        "the column 'number' is a whole number that differs in all 600 rows: is it an identifier? "
+        "Leave it out by ignore=['number']"
+    ]
+
+
+def test_tiny_cells_are_warned_of_with_their_counts() -> None:
+    frame = pd.concat([PEOPLE, PEOPLE[PEOPLE["rich"] == "no"][:5].assign(sex="x", age=np.arange(5) / 7)])
+    said = warned(frame)
+    assert said[0] == (
+        "2 of 6 (class, attribute) cells have fewer than 30 rows, too few to judge: x with no 5, x with yes 0"
+    )
+
+
+def test_rows_that_stand_in_several_parts_are_warned_of_with_their_counts() -> None:
+    frame = pd.concat([PEOPLE[:300]] * 2, ignore_index=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        loaded = load(frame)
+    train = {*map(tuple, frame.iloc[loaded.split.train.numpy()].to_numpy().tolist())}
+    again = [
+        sum(tuple(row) in train for row in frame.iloc[part.numpy()].to_numpy().tolist())
+        for part in (loaded.split.validation, loaded.split.test)
+    ]
+    assert min(again) > 0
+    assert loaded.warnings == (
+        f"{again[0]} of 120 validation rows and {again[1]} of 120 test rows repeat a training row in every "
+        "column: those are not new to a model",
+    )
+
+
+def test_an_attribute_of_one_value_is_warned_of() -> None:
+    assert warned(PEOPLE.assign(sex="f")) == [
+        "the attribute has one value only, 'f': there are no groups to compare"
+    ]
+
+
+# What is refused.
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"label": "Rich "}, r"label names the column 'Rich ', which frame does not have\. Is it 'rich'\?"),
+        ({"label": "income"}, r"label names the column 'income', .* Its columns are age, job, sex, origin, rich"),
+        ({"attribute": "gender"}, "attribute names the column 'gender'"),
+        ({"attribute": ["sex", "origins"]}, r"attribute names the column 'origins', .* Is it 'origin'"),
+        ({"ignore": ["agee"]}, r"ignore names the column 'agee', .* Is it 'age'"),
+        ({"types": {"agee": "number"}}, "types names the column 'agee'"),
+        ({"types": {"age": "numeric"}}, "types holds 'numeric', expected 'number' or 'category'"),
+        ({"attribute": "rich"}, "the column 'rich' is named twice"),
+        ({"ignore": ["sex"]}, "the column 'sex' is named twice"),
+        ({"attribute": []}, "expected an attribute"),
+        ({"ignore": ["age", "job", "origin"]}, "at least one more column to learn from"),
+        ({"label": "age"}, r"frame, row 0: the label 'age' is 4.*, expected classes, as words or whole numbers"),
+        ({"attribute": "age"}, "the attribute 'age' has 600 values, expected 100 at most: group them"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_call")
+def test_impossible_roles_are_refused(options: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load(**options)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"rich": "yes"}, "frame: the label 'rich' has one value only, 'yes', in 600 rows, expected 2 or more"),
+        ({"rich": None}, "frame: the label 'rich' has no value in 600 rows"),
+        ({"rich": [f"class {row}" for row in range(600)]}, "'rich' has 600 values, expected 100 at most"),
+        ({"sex": None}, "the attribute 'sex' has no value"),
+    ],
+)
+def test_labels_and_attributes_that_are_none_are_refused(change: dict[str, object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        load(PEOPLE.assign(**change))

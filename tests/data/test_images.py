@@ -1,0 +1,292 @@
+"""Images from folders and archives, decoded by threads, and written once as a memory-mapped array."""
+
+import io
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from PIL import Image
+
+from raan.data import images as module
+from raan.data.images import Images, materialise, open_images, pixels
+
+COLOURS = ((250, 10, 20), (10, 240, 30), (20, 30, 230), (128, 128, 128), (0, 0, 0))
+
+
+def encoded(colour: tuple[int, int, int], width: int = 89, height: int = 109, form: str = "JPEG") -> bytes:
+    stream = io.BytesIO()
+    Image.new("RGB", (width, height), colour).save(stream, form, **({"quality": 95} if form == "JPEG" else {}))
+    return stream.getvalue()
+
+
+BODIES = {f"{number:06}.jpg": encoded(colour) for number, colour in enumerate(COLOURS, start=1)}
+
+
+def in_folder(tmp_path: Path, bodies: dict[str, bytes] = BODIES) -> Path:
+    folder = tmp_path / "faces"
+    folder.mkdir()
+    for name, body in bodies.items():
+        (folder / name).write_bytes(body)
+    return folder
+
+
+def in_zip(tmp_path: Path, bodies: dict[str, bytes] = BODIES) -> Path:
+    with zipfile.ZipFile(tmp_path / "faces.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, body in reversed(bodies.items()):
+            archive.writestr(f"img_align_celeba/{name}", body)
+        archive.writestr("__MACOSX/._000001.jpg", b"of the file system")
+        archive.writestr("read me.txt", b"not an image")
+    return tmp_path / "faces.zip"
+
+
+def in_tar(tmp_path: Path, bodies: dict[str, bytes] = BODIES) -> Path:
+    with tarfile.open(tmp_path / "faces.tar", "w") as archive:
+        for name, body in reversed(bodies.items()):
+            member = tarfile.TarInfo(f"small/{name}")
+            member.size = len(body)
+            archive.addfile(member, io.BytesIO(body))
+        link = tarfile.TarInfo("small/000009.jpg")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    return tmp_path / "faces.tar"
+
+
+HOLDERS = {"folder": in_folder, "zip": in_zip, "tar": in_tar}
+
+
+@pytest.mark.parametrize("held", HOLDERS.values(), ids=HOLDERS)
+def test_a_folder_and_archives_hold_the_same_images(tmp_path: Path, held: Callable[[Path], Path]) -> None:
+    images = open_images(held(tmp_path))
+    assert images.names == tuple(BODIES)
+    assert {name: images.read(name) for name in images.names} == BODIES
+    assert images.bytes_of == {name: len(body) for name, body in BODIES.items()}
+
+
+@pytest.mark.parametrize("held", HOLDERS.values(), ids=HOLDERS)
+@pytest.mark.parametrize("threads", [1, 4, None])
+def test_pixels_are_red_green_and_blue_whoever_reads_them(
+    tmp_path: Path, held: Callable[[Path], Path], threads: int | None
+) -> None:
+    images = open_images(held(tmp_path))
+    array = pixels(images, images.names[::-1], (8, 6), threads=threads)
+    assert array.shape == (5, 3, 8, 6)
+    expected = np.array(COLOURS[::-1])[:, :, None, None]
+    assert np.abs(array.astype(int) - expected).max() <= 3  # of JPEG's own making
+
+
+def test_an_image_is_scaled_to_cover_the_size_and_cropped_around_its_centre(tmp_path: Path) -> None:
+    wide = np.zeros((10, 30, 3), np.uint8)
+    wide[:, 10:20] = 255  # the middle third is white
+    stream = io.BytesIO()
+    Image.fromarray(wide).save(stream, "PNG")
+    images = open_images(in_folder(tmp_path, {"wide.png": stream.getvalue()}))
+    assert (pixels(images, images.names, 10) == 255).all()
+    assert pixels(images, images.names, (10, 30))[0, 0, 0].tolist() == [0] * 10 + [255] * 10 + [0] * 10
+
+
+@pytest.mark.parametrize("mode", ["L", "RGBA", "P", "CMYK"])
+def test_images_in_other_modes_become_red_green_and_blue(tmp_path: Path, mode: str) -> None:
+    stream = io.BytesIO()
+    image = Image.new("RGB", (12, 12), (200, 200, 200)).convert(mode)
+    image.save(stream, "JPEG" if mode == "CMYK" else "PNG")
+    images = open_images(in_folder(tmp_path, {"grey.png": stream.getvalue()}))
+    assert pixels(images, images.names, 4).mean() == pytest.approx(200, abs=3)
+
+
+def test_no_image_named_makes_an_empty_array(tmp_path: Path) -> None:
+    assert pixels(open_images(in_folder(tmp_path)), (), 4).shape == (0, 3, 4, 4)
+
+
+@pytest.mark.parametrize("body", [b"", b"not an image", BODIES["000001.jpg"][:300]])
+def test_an_image_that_cannot_be_read_is_named(tmp_path: Path, body: bytes) -> None:
+    images = open_images(in_folder(tmp_path, BODIES | {"000003.jpg": body}))
+    with pytest.raises(ValueError, match=r"000003.jpg in .*faces cannot be read as an image"):
+        pixels(images, images.names, 4)
+
+
+def test_a_place_without_images_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"faces holds no image: no file ends in .jpg, .jpeg, .png"):
+        open_images(in_folder(tmp_path, {"read me.txt": b""}))
+
+
+def test_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=r"nowhere does not exist: expected a folder of images, or"):
+        open_images(tmp_path / "nowhere")
+
+
+def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    folder = in_folder(tmp_path)
+    (folder / "more").mkdir()
+    (folder / "more" / "000002.jpg").write_bytes(b"")
+    with pytest.raises(ValueError, match=r"faces holds 000002.jpg more than once"):
+        open_images(folder)
+
+
+@pytest.mark.parametrize("body", [b"hello", b""])
+def test_a_file_that_is_no_archive_is_refused(tmp_path: Path, body: bytes) -> None:
+    (tmp_path / "faces.tar").write_bytes(body)
+    with pytest.raises(ValueError, match=r"faces.tar (is neither a folder, nor|holds no image)"):
+        open_images(tmp_path / "faces.tar")
+
+
+def test_a_compressed_tar_is_refused_with_advice(tmp_path: Path) -> None:
+    with tarfile.open(tmp_path / "faces.tar.gz", "w:gz") as archive:
+        archive.add(in_folder(tmp_path))
+    with pytest.raises(ValueError, match=r"tar archive that is not compressed: unpack it and give the folder"):
+        open_images(tmp_path / "faces.tar.gz")
+
+
+@pytest.mark.parametrize("size", [0, (4, 0), (-1, 4)])
+def test_a_size_without_pixels_is_refused(tmp_path: Path, size: int | tuple[int, int]) -> None:
+    images = open_images(in_folder(tmp_path))
+    with pytest.raises(ValueError, match="expected a height and a width of at least one pixel"):
+        pixels(images, images.names, size)
+
+
+def test_without_pillow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    images = open_images(in_folder(tmp_path))
+    monkeypatch.setitem(sys.modules, "PIL", None)
+    with pytest.raises(ImportError, match=r"pip install raan\[image\]"):
+        pixels(images, images.names, 4)
+
+
+# Written once.
+
+
+@pytest.fixture
+def faces(tmp_path: Path) -> Images:
+    return open_images(in_folder(tmp_path))
+
+
+class Counted:
+    """Images that count how often they are read."""
+
+    def __init__(self, images: Images) -> None:
+        self.reads = 0
+        self.images = Images(images.where, images.bytes_of, self.read)
+        self.inner = images
+
+    def read(self, name: str) -> bytes:
+        self.reads += 1
+        return self.inner.read(name)
+
+
+def test_a_materialised_array_equals_the_pixels_and_is_an_npy_file(tmp_path: Path, faces: Images) -> None:
+    where = tmp_path / "faces.npy"
+    array = materialise(faces, faces.names, where, (8, 6))
+    assert array.dtype == torch.uint8
+    assert np.array_equal(array.numpy(), pixels(faces, faces.names, (8, 6)))
+    assert np.array_equal(np.load(where), array.numpy())
+    assert np.array_equal(np.load(where, mmap_mode="r"), array.numpy())
+
+
+def test_images_are_decoded_once_only(tmp_path: Path, faces: Images) -> None:
+    counted = Counted(faces)
+    for _ in range(3):
+        materialise(counted.images, faces.names, tmp_path / "faces.npy", 4)
+    assert counted.reads == len(faces.names)
+
+
+def test_another_size_or_other_images_are_written_anew(tmp_path: Path, faces: Images) -> None:
+    where, counted = tmp_path / "faces.npy", Counted(faces)
+    materialise(counted.images, faces.names, where, 4)
+    assert materialise(counted.images, faces.names, where, 5).shape == (5, 3, 5, 5)
+    assert materialise(counted.images, faces.names[1:], where, 5).shape == (4, 3, 5, 5)
+    assert counted.reads == 5 + 5 + 4
+    changed = {name: size + 1 for name, size in faces.bytes_of.items()}
+    materialise(Images(faces.where, changed, counted.read), faces.names[1:], where, 5)
+    assert counted.reads == 5 + 5 + 4 + 4
+
+
+def test_writing_to_the_tensor_does_not_change_the_file(tmp_path: Path, faces: Images) -> None:
+    array = materialise(faces, faces.names, tmp_path / "faces.npy", 4)
+    array.zero_()
+    assert np.load(tmp_path / "faces.npy").any()
+
+
+def test_progress_is_told_in_images(tmp_path: Path, faces: Images, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BLOCK", 2)
+    told: list[tuple[int, int | None]] = []
+    array = materialise(faces, faces.names, tmp_path / "faces.npy", 4, progress=lambda *now: told.append(now))
+    assert told == [(2, 5), (4, 5), (5, 5)]
+    assert np.array_equal(array.numpy(), pixels(faces, faces.names, 4))
+
+
+@pytest.mark.parametrize("body", [b"", b"somebody's own file", b"\x93NUMPY" + bytes(500)])
+def test_a_file_that_was_not_written_here_is_never_touched(tmp_path: Path, faces: Images, body: bytes) -> None:
+    where = tmp_path / "mine.npy"
+    where.write_bytes(body)
+    with pytest.raises(FileExistsError, match=r"mine.npy exists, and is not a file of images written here"):
+        materialise(faces, faces.names, where, 4)
+    assert where.read_bytes() == body
+
+
+def test_a_failure_leaves_neither_a_part_nor_a_changed_file(tmp_path: Path, faces: Images) -> None:
+    where = tmp_path / "faces.npy"
+    before = materialise(faces, faces.names, where, 4).numpy().copy()
+    (faces.where / "000005.jpg").write_bytes(b"broken")
+    with pytest.raises(ValueError, match=r"000005.jpg"):
+        materialise(faces, faces.names, where, 8)
+    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["faces.npy"]
+    assert np.array_equal(np.load(where), before)
+
+
+def test_a_full_disk_is_an_error_and_leaves_nothing(
+    tmp_path: Path, faces: Images, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="No space left"):
+        materialise(faces, faces.names, tmp_path / "faces.npy", 4)
+    assert not [path for path in tmp_path.iterdir() if path.is_file()]
+
+
+SLOWLY = """
+import sys, time
+from raan.data.images import Images, materialise, open_images
+images = open_images(sys.argv[1])
+def read(name):
+    time.sleep(0.05)
+    return images.read(name)
+import raan.data.images as module
+module.BLOCK = 1
+materialise(Images(images.where, images.bytes_of, read), images.names * 40, sys.argv[2], 4, threads=1)
+"""
+
+
+def test_a_process_that_is_killed_leaves_no_file_that_could_be_taken_for_whole(
+    tmp_path: Path, faces: Images
+) -> None:
+    where = tmp_path / "faces.npy"
+    child = subprocess.Popen([sys.executable, "-c", SLOWLY, str(faces.where), str(where)])
+    deadline = time.monotonic() + 60
+    while not list(tmp_path.glob("*.part")) and time.monotonic() < deadline:
+        time.sleep(0.02)
+    time.sleep(0.2)
+    child.send_signal(signal.SIGKILL)
+    assert child.wait() == -signal.SIGKILL
+    assert list(tmp_path.glob("*.part"))
+    assert not where.exists()
+    assert np.array_equal(materialise(faces, faces.names, where, 4).numpy(), pixels(faces, faces.names, 4))
+
+
+def test_threads_really_read_side_by_side(faces: Images) -> None:
+    together = threading.Barrier(4, timeout=20)
+
+    def read(name: str) -> bytes:
+        together.wait()
+        return faces.read(name)
+
+    pixels(Images(faces.where, faces.bytes_of, read), faces.names[:4], 4, threads=4)

@@ -1,0 +1,29 @@
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+EXAMPLES = [
+    pytest.param(code, id=f"{page.relative_to(ROOT)}:{number}")
+    for page in PAGES
+    for number, code in enumerate(re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S))
+]
+LINKS = [
+    pytest.param(page, target, id=f"{page.relative_to(ROOT)}: {target}")
+    for page in PAGES
+    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text())
+]
+
+
+@pytest.mark.usefixtures("as_users_call")
+@pytest.mark.parametrize("code", EXAMPLES)
+def test_every_example_of_the_docs_runs(code, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    exec(compile(code, "example", "exec"), {"__name__": "example"})
+
+
+@pytest.mark.parametrize(("page", "target"), LINKS)
+def test_every_link_within_the_docs_leads_somewhere(page, target):
+    assert (page.parent / target).exists()
