@@ -74,4 +74,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    measure(Path(sys.argv[1])) if len(sys.argv) > 1 else main()
+    if len(sys.argv) > 1:
+        measure(Path(sys.argv[1]))
+    else:
+        main()

@@ -5,20 +5,44 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from raan.estimators import RAANClassifier
     from raan.fairness.audit import audit
+    from raan.files import load
     from raan.neighbourhood.weights import aan_weights
+    from raan.nn import GroupBatchSampler, IndexedDataset, RAANLoss
+    from raan.reweighting import AANReweighting
 
 __version__ = version("raan")
-__all__ = ["__version__", "aan_weights", "audit"]
+__all__ = [
+    "AANReweighting",
+    "GroupBatchSampler",
+    "IndexedDataset",
+    "RAANClassifier",
+    "RAANLoss",
+    "__version__",
+    "aan_weights",
+    "audit",
+    "load",
+]
 
 _HOMES = {
+    "AANReweighting": "raan.reweighting",
+    "GroupBatchSampler": "raan.nn",
+    "IndexedDataset": "raan.nn",
+    "RAANClassifier": "raan.estimators",
+    "RAANLoss": "raan.nn",
     "aan_weights": "raan.neighbourhood.weights",
     "audit": "raan.fairness.audit",
+    "load": "raan.files",
 }
+
+_MODULES = {"data", "datasets", "fairness", "metrics", "nn", "optim"}
 
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `import raan` stays quick."""
+    if name in _MODULES:
+        return import_module("raan.data" if name == "datasets" else f"raan.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'raan' has no attribute {name!r}; it has {', '.join(__all__)}")
     return getattr(import_module(_HOMES[name]), name)
@@ -26,4 +50,4 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     """The public names, imported or not."""
-    return __all__
+    return sorted([*__all__, *_MODULES])

@@ -210,14 +210,15 @@ def test_a_disk_that_is_full_leaves_no_half_file(
 
 
 @pytest.fixture
-def process(cache: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
+def process(cache: Path, tmp_path: Path) -> Iterator[Callable[[str], subprocess.Popen[str]]]:
     """Start a process that fetches the file once it is told to."""
     started = []
 
     def start(address: str) -> subprocess.Popen[str]:
         command = (sys.executable, "-c", FETCH, address, SHA256, str(len(BODY)))
         pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
-        started.append(subprocess.Popen(command, text=True, **pipes))
+        environment = {**os.environ, "TMPDIR": str(tmp_path)}  # what is killed leaves its scratch folder
+        started.append(subprocess.Popen(command, text=True, env=environment, **pipes))
         return started[-1]
 
     yield start

@@ -211,6 +211,13 @@ def test_a_file_of_new_rows_keeps_the_spelling_of_its_categories(tmp_path: Path)
     assert preprocessing.transform(path)[0, :2].tolist() == [1, 0]
 
 
+def test_bools_are_the_same_however_a_file_spells_them(tmp_path: Path) -> None:
+    preprocessing = fitted(pd.DataFrame({"member": [True, False, None]}), None)
+    assert preprocessing.feature_names == ("member=False", "member=True", "member=(missing)")
+    (tmp_path / "table.csv").write_text("member,x\ntrue,1\nFALSE,2\nTrue,3\n")
+    assert preprocessing.transform(tmp_path / "table.csv").tolist() == [[0, 1, 0], [1, 0, 0], [0, 1, 0]]
+
+
 def test_frames_of_polars_and_files_are_transformed_alike(tmp_path: Path) -> None:
     preprocessing, expected = fitted(), fitted().transform(FRAME)
     FRAME.to_csv(tmp_path / "table.csv", index=False)
@@ -242,6 +249,7 @@ def test_what_went_through_json_gives_identical_features(numbers: list[float], w
     ("change", "message"),
     [
         ({"version": 2}, "has version 2, expected 1"),
+        ({"columns": []}, "has no columns"),
         ({"columns": None}, "cannot be read: TypeError"),
         ({"columns": [{"type": "number"}]}, "cannot be read: KeyError: 'median'"),
         (

@@ -172,3 +172,25 @@ def test_features_can_be_kept_in_double_precision() -> None:
     third = np.full((4, 2), 1 / 3)
     assert Table.of(third, LABEL, dtype=torch.float64).features[0, 0].item() == 1 / 3
     assert Table.of(third, LABEL).features.dtype == torch.float32
+
+
+def test_a_table_may_know_its_rows_environments(table: Table) -> None:
+    assert table.environment is None
+    assert Table.of(FEATURES, LABEL, environment=[0, 1, 1, 0]).environment.tolist() == [0, 1, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("environment", "error", "message"),
+    [
+        (
+            torch.tensor([0, 1]),
+            ValueError,
+            r"environment has shape \(2,\), expected one number for each of 4 rows",
+        ),
+        (torch.tensor([0, 1, -1, 0]), ValueError, "environment is -1 in row 2, expected 0, 1, ..."),
+        (torch.tensor([0.0, 1.0, 1.0, 0.0]), TypeError, "environment is torch.float32, expected a signed integer"),
+    ],
+)
+def test_wrong_environments_are_errors(table: Table, environment, error, message) -> None:
+    with pytest.raises(error, match=message):
+        replace(table, environment=environment)

@@ -7,7 +7,7 @@ import torch
 
 from raan.data import split, stack
 from raan.data.batches import Batch, batches, flat_index
-from raan.methods import METHODS, Method, Scope
+from raan.methods import ERM, METHODS, Adversarial, GapPenalty, Method, Sampling, Scope, grid
 from raan.models.model import mlp
 from raan.training.evaluate import embedded
 from raan.training.train import Schedule, train
@@ -163,3 +163,57 @@ def test_runs_of_a_pack_that_differ_in_more_than_numbers_are_refused():
 
     with pytest.raises(ValueError, match="runs of one pack differ in balance: \\['group', 'sample'\\]"):
         pack([RAAN(), RAAN(balance="sample")])
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_every_value_of_its_grid_is_a_legal_method(name):
+    for dial, values in grid(METHODS[name]).items():
+        for value in values:
+            assert getattr(replace(METHODS[name], **{dial: value}), dial) == value
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_a_method_says_what_it_debiases_and_what_it_knows_of_groups(name):
+    method = METHODS[name]
+    assert set(method.debiases) <= {"encoder", "head"}
+    assert method.group_use.prediction == "", "methods predict without knowing the group"
+    if method.scope is Scope.HEAD:
+        assert "encoder" not in method.debiases
+
+
+@pytest.mark.usefixtures("as_users_call")
+@pytest.mark.parametrize(
+    ("method", "options", "message"),
+    [
+        (
+            Adversarial,
+            dict(notion="fair"),
+            'notion is \'fair\'; expected "DP", demographic parity, or "EO", equalized',
+        ),
+        (GapPenalty, dict(weight=-1.0), r"weight is -1\.0; expected 0 to inf"),
+        (GapPenalty, dict(weight=torch.tensor([1.0, -2.0])), r"weight is \[1\.0, -2\.0\]; expected 0 to inf"),
+        (type(METHODS["RNF"]), dict(temperature=0.5), r"temperature is 0\.5; expected 1 to inf"),
+        (type(METHODS["DFR"]), dict(inverse_penalty=float("nan")), "inverse_penalty is nan; expected 0 to inf"),
+    ],
+)
+def test_hyperparameters_out_of_range_are_errors(method, options, message):
+    with pytest.raises(ValueError, match=message):
+        method(**options)
+
+
+@pytest.mark.parametrize("sampling", Sampling)
+def test_training_draws_batches_as_the_method_says(sampling):
+    seen = []
+
+    class Watching(ERM):
+        def loss(self, model, batch, memory):
+            seen.append(batch.label * 2 + batch.attribute)
+            return super().loss(model, batch, memory)
+
+    table = small_table()
+    table = replace(table, attribute=torch.where(torch.arange(240) % 5 == 0, table.attribute, 0))
+    rows = stack([split(table.rows, (160, 40, 40), 0)])
+    model = mlp(table, width=7).start(table, rows.train, [0])
+    train(Watching(sampling=sampling), model, table, rows, [0], Schedule(epochs=1, batch_size=32))
+    even = all((batch.flatten().bincount(minlength=4) == 8).all() for batch in seen)
+    assert even == (sampling is Sampling.BALANCED)

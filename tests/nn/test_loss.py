@@ -1,16 +1,20 @@
 import copy
 import math
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from problems import problem
 from raan.neighbourhood.objective import group_objective, sample_objective
 from raan.nn import GroupBatchSampler, RAANLoss
+from raan.nn.training_set import Batch
 from reference import neighbourhood as loops
 
 EXACT = {"group": group_objective, "sample": sample_objective}
@@ -304,10 +308,19 @@ def test_the_state_stays_in_float32_to_the_last_bit_whatever_the_models_precisio
         assert torch.equal(buffer, before[name])
 
 
-def test_every_buffer_moves_with_the_module():
-    data = problem(rows=40)
-    criterion = RAANLoss(data.label, data.attribute).to("meta")
+@pytest.mark.parametrize("indexed", [True, False])
+def test_everything_moves_with_the_module(indexed):
+    """The meta device stands for a graphics card: it holds no numbers, but minds what is on another device."""
+    data = problem(rows=40, classes=2, dtype=torch.float32)
+    criterion = RAANLoss(data.label, data.attribute, scope="model").to("meta")
     assert all(buffer.device.type == "meta" for buffer in criterion.buffers())
+    codes = criterion.training_set.attribute(data.attribute)
+    batch = Batch(codes, codes, codes if indexed else None)
+    points = data.embedding.to("meta").requires_grad_()
+    # The part of the call that looks at no numbers and is not for autocast, which has no meta device.
+    value = criterion._objective(points, criterion._cross_entropy(points[:, 0], codes), batch)
+    value.backward()
+    assert {part.device.type for part in (value, points.grad, *criterion.diagnostics)} == {"meta"}
 
 
 def test_an_overflowing_batch_leaves_no_trace():
@@ -390,6 +403,7 @@ def test_a_batch_that_lacks_groups_is_accepted_and_keeps_what_was_known(case):
     assert all(torch.equal(before[name], buffer) for name, buffer in criterion.state_dict().items())
 
 
+@pytest.mark.usefixtures("as_users_call")
 def test_a_sampler_that_draws_small_cells_more_often_is_made_up_for():
     rng = np.random.default_rng(0)
     label, attribute = rng.integers(0, 2, 400), (rng.random(400) < 0.03).astype(int)
@@ -401,7 +415,7 @@ def test_a_sampler_that_draws_small_cells_more_often_is_made_up_for():
 
     def mean_of_batches(criterion):
         values = []
-        for _ in range(40):
+        for _ in range(20):
             values += [criterion(None, points[b], None, None, b, sample_loss=loss[b]).item() for b in sampler]
         return np.mean(values)
 
@@ -418,7 +432,7 @@ def test_a_sampler_that_draws_small_cells_more_often_is_made_up_for():
 BAD_INDEXES = {
     "out of range": ([0, 1, 40], ValueError, "index holds 40 at position 2; expected 0 to 39"),
     "negative": ([0, -1, 2], ValueError, "index holds -1 at position 1; expected 0 to 39"),
-    "floats": ([0.0, 1.0, 2.0], TypeError, "index holds torch.float32 values; expected integers"),
+    "floats": ([0.0, 1.0, 2.0], TypeError, "index holds torch.float.. values; expected integers"),
     "bools": ([True, False, True], TypeError, "index holds torch.bool values; expected integers"),
     "too short": ([0, 1], ValueError, r"index has shape \(2,\); expected \(3,\)"),
     "a column": ([[0], [1], [2]], ValueError, r"index has shape \(3, 1\); expected \(3,\)"),
@@ -428,7 +442,8 @@ BAD_INDEXES = {
 @pytest.mark.usefixtures("as_users_call")
 @pytest.mark.parametrize("case", BAD_INDEXES)
 @pytest.mark.parametrize("looked_up", [True, False])
-def test_a_wrong_index_changes_nothing(case, looked_up):
+@pytest.mark.parametrize("kind", [torch.tensor, np.array, list])
+def test_a_wrong_index_changes_nothing(case, looked_up, kind):
     data = problem(rows=40)
     criterion = RAANLoss(data.label, data.attribute)
     stepped(criterion, data, torch.arange(40))
@@ -436,7 +451,7 @@ def test_a_wrong_index_changes_nothing(case, looked_up):
     index, error, message = BAD_INDEXES[case]
     columns = (None, None) if looked_up else (data.label[:3], data.attribute[:3])
     with pytest.raises(error, match=message):
-        criterion(None, data.embedding[:3], *columns, torch.tensor(index), sample_loss=data.loss[:3])
+        criterion(None, data.embedding[:3], *columns, kind(index), sample_loss=data.loss[:3])
     assert all(torch.equal(before[name], buffer) for name, buffer in criterion.state_dict().items())
 
 
@@ -489,7 +504,9 @@ def test_a_call_that_does_not_fit_says_so(case):
 
 @pytest.mark.usefixtures("as_users_call")
 def test_logits_of_more_than_two_classes_have_a_column_each():
-    with pytest.raises(ValueError, match=r"logit is float32 \[3\]; expected floats \[3, 3\] for 3 classes"):
+    with pytest.raises(
+        ValueError, match=r"logit is float32 \[3\]; expected floats \[3, 3\], for 3 classes and 3 rows"
+    ):
         RAANLoss([0, 1, 2] * 2, list("aaabbb"))(torch.ones(3), torch.ones(3, 2), [0, 1, 2], list("aba"))
 
 
@@ -499,6 +516,7 @@ def test_logits_of_more_than_two_classes_have_a_column_each():
     [
         (dict(temperature=-1.0), "temperature is -1.0; expected 0"),
         (dict(temperature=math.nan), "temperature is nan; expected 0"),
+        (dict(temperature="warm"), "temperature is 'warm'; expected 0"),
         (dict(averaging_rate=1.5), "averaging_rate is 1.5; expected 0 to 1"),
         (dict(strength=-0.1), "strength is -0.1; expected 0"),
         (dict(balance="equal"), "balance is 'equal'; expected \"group\""),
@@ -514,3 +532,54 @@ def test_settings_that_mean_nothing_are_errors(options, message):
 def test_training_columns_of_different_lengths_are_an_error():
     with pytest.raises(ValueError, match="label has 4, sensitive_features has 8"):
         RAANLoss(LABEL, RACE * 2)
+
+
+# Whatever comes: an error that names the argument, or a number
+
+
+def odd_arrays():
+    """Tensors and arrays of any number kind, of few or no rows, with up to three axes."""
+    kinds = st.sampled_from([torch.float32, torch.float64, torch.bfloat16, torch.int64, torch.uint8, torch.bool])
+    shapes = st.lists(st.integers(0, 5), max_size=3)
+    tensors = st.builds(lambda shape, kind: torch.ones(shape).to(kind), shapes, kinds)
+    return st.one_of(tensors, tensors.map(lambda tensor: tensor.float().numpy()))
+
+
+def odd_things():
+    scalars = st.one_of(
+        st.none(), st.booleans(), st.integers(-3, 5), st.floats(), st.text(max_size=2), st.just(pd.NA)
+    )
+    columns = st.lists(st.one_of(scalars, st.lists(scalars, max_size=2)), max_size=5)
+    series = st.lists(scalars, max_size=5).map(lambda values: pd.Series(values, dtype=object))
+    return st.one_of(scalars, columns, series, odd_arrays(), st.just({"a": 1}), st.just(object()))
+
+
+def named_error_or_number(call, argument):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            result, message = call(), argument
+        except (ValueError, TypeError) as error:
+            result, message = None, str(error)
+    assert argument in message
+    assert result is None or result.shape == ()
+
+
+@pytest.mark.usefixtures("as_users_call")
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(odd=odd_things(), argument=st.sampled_from(["label", "sensitive_features"]))
+def test_any_training_column_gives_a_loss_or_an_error_that_names_it(odd, argument):
+    columns = dict(label=LABEL, sensitive_features=RACE) | {argument: odd}
+    named_error_or_number(lambda: RAANLoss(**columns) and None, argument)
+
+
+@pytest.mark.usefixtures("as_users_call")
+@settings(max_examples=600, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    odd=odd_things(),
+    argument=st.sampled_from(["logit", "embedding", "label", "sensitive_features", "index", "sample_loss"]),
+)
+def test_any_part_of_a_call_gives_a_number_or_an_error_that_names_it(odd, argument):
+    call = dict(logit=POINTS[:, 0], embedding=POINTS, label=LABEL, sensitive_features=RACE, index=[0, 1, 2, 3])
+    criterion = RAANLoss(LABEL, RACE)
+    named_error_or_number(lambda: criterion(**call | {argument: odd}), argument)

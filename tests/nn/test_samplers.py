@@ -73,12 +73,12 @@ def test_batches_of_any_kind_of_item_carry_the_index(kind):
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_named_tuples_come_back_from_worker_processes():
-    loader = DataLoader(IndexedDataset(Made(a_named_tuple)), batch_size=5, num_workers=1)
-    batches = list(loader)
-    assert [batch.index.tolist() for batch in batches] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
     item = IndexedDataset(Made(a_named_tuple))[3]
     assert pickle.loads(pickle.dumps(item)) == item
     assert item._fields == ("income", "age", "index")
+    loader = DataLoader(IndexedDataset(Made(a_named_tuple)), batch_size=5, num_workers=1)
+    batches = list(loader)
+    assert [batch.index.tolist() for batch in batches] == [[0, 1, 2, 3, 4], [5, 6, 7, 8, 9]]
 
 
 def test_a_subset_counts_its_own_rows_inside_and_the_wholes_outside():
@@ -214,6 +214,12 @@ def test_a_loader_takes_it_as_batch_sampler():
     for batch_label, index in batches:
         assert torch.equal(batch_label, torch.tensor(label)[index])
         assert min(cell_counts(index.tolist(), label, attribute).values()) >= 2
+
+
+@pytest.mark.usefixtures("as_users_call")
+def test_a_batch_size_is_a_whole_number():
+    with pytest.raises(TypeError, match=r"batch_size is 16\.5; expected a whole number"):
+        GroupBatchSampler(*columns(), 16.5)
 
 
 @pytest.mark.parametrize(

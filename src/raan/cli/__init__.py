@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 from raan.cli.console import run
+from raan.cli.data import data_app
 from raan.cli.demo import demo
+from raan.cli.methods import methods
 
 app = typer.Typer(
     name="raan",
@@ -14,6 +16,8 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command()(demo)
+app.command()(methods)
+app.add_typer(data_app, name="data")
 
 
 def _version(asked: bool) -> None:

@@ -21,8 +21,8 @@ console = Console()
 errors = Console(stderr=True)
 """Errors, warnings and progress go to standard error, so that results can be piped."""
 
-EXPECTED = (ValueError, TypeError, OSError)
-"""What the doors raise when the user's input is wrong: shown as a paragraph. Anything else is our bug."""
+EXPECTED = (ValueError, TypeError, OSError, ImportError)
+"""What the doors raise when the user's input is wrong or an extra is missing: shown as a paragraph."""
 
 
 def run(app: Callable[[], Any]) -> None:

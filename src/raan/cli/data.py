@@ -121,9 +121,9 @@ def _print_about(about: About) -> None:
     from raan.data.catalogue import needs
 
     console.print(f"\n[bold]{about.name}[/]: {about.title}", highlight=False)
-    _print(f"label: {about.task}\nattribute: {about.attribute}\ncite: {about.citation}")
-    for caution in about.cautions:
-        _print(f"caution: {caution}")
+    prose = [("label", about.task), ("attribute", about.attribute), ("cite", about.citation)]
+    for what, text in [*prose, *(("caution", caution) for caution in about.cautions)]:
+        console.print(f"{what}: {text}", markup=False, highlight=False)
     for need in needs(about):
         if need.here is None:
             how = (

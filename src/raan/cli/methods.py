@@ -6,7 +6,7 @@ import json
 import math
 from dataclasses import asdict, fields
 from enum import Enum
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -30,13 +30,16 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, fo
         return
     console.print(_table(entries))
     console.print(
-        "Group information is what the method itself uses; selecting by fairness uses the attribute of the "
-        "validation rows for every method. A dial is shown with its default and the grid that its paper tunes it over."
+        "Uses of groups are the method's own: whoever selects by fairness uses the attribute of validation rows, "
+        "whatever the method. A dial stands with the grid that it is tuned over."
     )
 
 
 def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
     """A method in dicts, lists, strings and numbers."""
+    from raan.methods import grid
+
+    grids = grid(method)
     return {
         "name": name,
         "class": type(method).__name__,
@@ -45,9 +48,10 @@ def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
         "hyperparameters": {
             field.name: {
                 "value": _plain(getattr(method, field.name)),
-                "grid": [_plain(value) for value in field.metadata.get("grid", ())],
+                "default": _plain(field.default),
+                "grid": list(grids.get(field.name, ())),
             }
-            for field in fields(method)
+            for field in fields(cast(Any, method))
         },
     }
 
@@ -62,7 +66,7 @@ def _post_processing() -> list[dict[str, Any]]:
             "class": Thresholds.__name__,
             "debiases": ["predictions"],
             "group_information": asdict(Thresholds.GROUP_USE),
-            "hyperparameters": {"notion": {"value": notion, "grid": []}},
+            "hyperparameters": {"notion": {"value": notion, "default": notion, "grid": []}},
         }
         for name, notion in POST_PROCESSING.items()
     ]
@@ -76,14 +80,18 @@ def _plain(value: Any) -> Any:
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """The methods as a table, one dial a line."""
+    """The methods as a table, one dial a line; a dial that is not tuned and stands at its default says nothing."""
     from rich.table import Table
 
-    table = Table("method", "debiases", "training", "validation", "prediction", "dials", title="Methods")
+    table = Table("method", "debiases", "uses of groups", "dials")
     for entry in entries:
-        knows = [entry["group_information"][when] or "–" for when in ("training", "validation", "prediction")]
-        dials = "\n".join(_dial(name, **dial) for name, dial in entry["hyperparameters"].items())
-        table.add_row(entry["name"], ", ".join(entry["debiases"]) or "–", *knows, dials, end_section=True)
+        uses = [f"{what} in {when}" for when, what in entry["group_information"].items() if what]
+        dials = "\n".join(
+            _dial(name, dial["value"], dial["grid"])
+            for name, dial in entry["hyperparameters"].items()
+            if dial["grid"] or dial["value"] != dial["default"]
+        )
+        table.add_row(entry["name"], ", ".join(entry["debiases"]), "\n".join(uses), dials, end_section=True)
     return table
 
 
@@ -91,5 +99,7 @@ def _dial(name: str, value: Any, grid: Sequence[Any]) -> str:
     """`name = value`, and the grid if there is one: in full, or its ends if it is long."""
     if not grid:
         return f"{name} = {value}"
-    shown = [*map(str, grid)] if len(grid) <= 5 else [str(grid[0]), str(grid[1]), "...", str(grid[-1])]
-    return f"{name} = {value}  ({', '.join(shown)})"
+    shown = [f"{step:g}" for step in grid]
+    if len(shown) > 5:
+        shown[2:-1] = ["..."]
+    return f"{name} = {value:g} ({', '.join(shown)})"

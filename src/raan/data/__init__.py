@@ -12,9 +12,11 @@ from raan.data.meps import meps, meps_split
 from raan.data.preprocessing import DataWarning, Preprocessing, Rules
 from raan.data.sources import CorruptData, DataUnavailable
 from raan.data.split import Split, split, stack
+from raan.data.stratified import stratified_split
 from raan.data.table import Table
 from raan.data.text import embed_texts
 from raan.data.toy import toy
+from raan.data.unpack import UnsafeArchive, unpack
 
 __all__ = [
     "Celeba",
@@ -29,6 +31,7 @@ __all__ = [
     "Rules",
     "Split",
     "Table",
+    "UnsafeArchive",
     "adult",
     "celeba",
     "civil_comments",
@@ -40,5 +43,7 @@ __all__ = [
     "meps_split",
     "split",
     "stack",
+    "stratified_split",
     "toy",
+    "unpack",
 ]

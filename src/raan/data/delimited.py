@@ -57,7 +57,7 @@ def _read(
             parts[name].append(column)
     joined = {name: join(parts.pop(name)) for name in named}
     mixed = {name: named[name] for name, column in joined.items() if column is None}
-    again = _read(file, width, mixed, missing, mixed, told) if mixed else {}
+    again = _read(file, width, mixed, missing, mixed, lambda done: None) if mixed else {}
     columns = {name: again[name] if column is None else column for name, column in joined.items()}
     return {name: column if name in text else _plain(column) for name, column in columns.items()}
 

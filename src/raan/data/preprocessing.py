@@ -66,9 +66,8 @@ class Preprocessing:
     ) -> Preprocessing:
         """Fit the columns of a frame or file to its training rows, or to all rows if none are given."""
         asked = dict(types or {})
-        sheet = read(
-            frame, missing=rules.missing, text=[n for n in asked if asked[n] == "category"], layout=layout
-        )
+        text = [name for name, kind in asked.items() if kind == "category"]
+        sheet = read(frame, missing=rules.missing, text=text, layout=layout)
         check_names(sheet, asked, "types")
         check_names(sheet, ignore, "ignore")
         columns = settle_types(sheet, [name for name in sheet.columns if name not in ignore], asked)
@@ -123,9 +122,12 @@ class Preprocessing:
             raise ValueError(f"the preprocessing has version {values.get('version')!r}, expected {VERSION}")
         try:
             encodings = tuple(_encoding(dict(column)) for column in values["columns"])
-            return cls(encodings, tuple(map(str, values["missing"])))
+            missing = tuple(map(str, values["missing"]))
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the preprocessing cannot be read: {type(error).__name__}: {error}") from error
+        if not encodings:
+            raise ValueError("the preprocessing has no columns, expected at least one")
+        return cls(encodings, missing)
 
 
 def warn(*notes: str) -> None:

@@ -26,14 +26,13 @@ def leaks(
     """What to warn of where a column alone tells one value of the label or attribute from all others."""
     known = rows[target.codes[rows] != UNKNOWN]
     sample = stream(seed, "leaks").permutation(known)[:SAMPLE]
-    codes = target.codes[sample]
     for name, column in columns.items():
-        auc = [telling(take(column, sample), codes, value) for value in range(len(target.names))]
-        if auc and max(auc) >= TELLING:
-            value = target.names[int(np.argmax(auc))]
+        auc = telling(take(column, sample), target.codes[sample], len(target.names))
+        if auc.max() >= TELLING:
             yield (
-                f"the column {name!r} alone tells the {what} {value!r} from the rest (AUC {max(auc):.3f} on "
-                f"{len(sample):,} training rows): {_ADVICE[what]} Leave it out by ignore=[{name!r}]"
+                f"the column {name!r} alone tells the {what} {target.names[auc.argmax()]!r} from the rest "
+                f"(AUC {auc.max():.3f} on {len(sample):,} training rows): {_ADVICE[what]} "
+                f"Leave it out by ignore=[{name!r}]"
             )
 
 
@@ -43,47 +42,58 @@ _ADVICE = {
 }
 
 
-def telling(column: Plain, codes: Int[np.ndarray, "row"], value: int) -> float:
-    """The AUC at which the column tells rows of this value from the others; 0.5 if they are too few.
+def telling(column: Plain, codes: Int[np.ndarray, "row"], values: int) -> Float[np.ndarray, "value"]:
+    """The AUC at which the column alone tells the rows of each value from the others.
 
     A number is taken as it stands, and by whether it is missing; a category by how often the value goes
     with it in the first half of the rows, judged on the second, so that rare ones do not tell themselves.
     """
-    positive = codes == value
     half = len(codes) // 2
-    if min(positive[half:].sum(), (~positive[half:]).sum()) < FEWEST:
-        return 0.5
-    scores = [missing_rows(column).astype(float)]
+    seen, judged = codes[:half], codes[half:]
+    scores = [missing_rows(column).astype(float)[half:]]
     if isinstance(column, Numbers):
-        scores.append(np.nan_to_num(column.values))
-        distinct, place = np.unique(column.values, return_inverse=True)
-        category = place if len(distinct) <= FEW else None
-    else:
-        category = column.codes + 1
+        scores.append(np.nan_to_num(column.values)[half:])
+    areas = [areas_under_curve(score, judged, values) for score in scores]
+    category = _category(column)
     if category is not None:
-        scores.append(_rates(category, positive, half))
-    areas = [area_under_curve(score[half:], positive[half:]) for score in scores]
-    return max(max(area, 1 - area) for area in areas)
+        for value in range(values):
+            score = _rates(category[:half], seen == value, category[half:])
+            areas.append(areas_under_curve(score, judged, values))
+    return np.asarray(np.max([np.maximum(area, 1 - area) for area in areas], axis=0))
+
+
+def _category(column: Plain) -> Int[np.ndarray, "row"] | None:
+    """Each row's category, counted from 0; of numbers only where they are few."""
+    if not isinstance(column, Numbers):
+        return column.codes + 1  # a missing one is a category too
+    distinct, place = np.unique(column.values, return_inverse=True)
+    return place if len(distinct) <= FEW else None
 
 
 def _rates(
-    category: Int[np.ndarray, "row"], positive: Bool[np.ndarray, "row"], half: int
-) -> Float[np.ndarray, "row"]:
-    """How often each row's category is positive in the first half; as often as all, where it is not there."""
-    size = int(category.max()) + 1
-    count = np.bincount(category[:half], minlength=size)
-    hits = np.bincount(category[:half], weights=positive[:half], minlength=size)
-    rate = np.where(count > 0, hits / np.maximum(count, 1), positive[:half].mean())
-    return np.take(rate, category)
+    category: Int[np.ndarray, "seen"], positive: Bool[np.ndarray, "seen"], asked: Int[np.ndarray, "asked"]
+) -> Float[np.ndarray, "asked"]:
+    """How often each category asked for is positive; as often as all are, where it was not seen."""
+    size = int(max(category.max(initial=0), asked.max(initial=0))) + 1
+    count = np.bincount(category, minlength=size)
+    hits = np.bincount(category, weights=positive, minlength=size)
+    return np.take(np.where(count > 0, hits / np.maximum(count, 1), positive.mean()), asked)
 
 
-def area_under_curve(score: Float[np.ndarray, "row"], positive: Bool[np.ndarray, "row"]) -> float:
-    """The chance that a positive row scores above another, ties counting half."""
-    _, place, count = np.unique(score, return_inverse=True, return_counts=True)
-    rank = (np.cumsum(count) - (count - 1) / 2)[place]
-    positives = int(positive.sum())
-    above = rank[positive].sum() - positives * (positives + 1) / 2
-    return float(above / (positives * (len(score) - positives)))
+def areas_under_curve(
+    score: Float[np.ndarray, "row"], codes: Int[np.ndarray, "row"], values: int
+) -> Float[np.ndarray, "value"]:
+    """For each value, the chance that a row of it scores above another row, ties counting half.
+
+    It is 0.5 where there are too few of either to say.
+    """
+    _, place, ties = np.unique(score, return_inverse=True, return_counts=True)
+    rank = (np.cumsum(ties) - (ties - 1) / 2)[place]
+    count = np.bincount(codes, minlength=values)
+    above = np.bincount(codes, weights=rank, minlength=values) - count * (count + 1) / 2
+    pairs = count * (len(codes) - count)
+    enough = np.minimum(count, len(codes) - count) >= FEWEST
+    return np.where(enough, above / np.maximum(pairs, 1), 0.5)
 
 
 def identifiers(columns: Mapping[str, Plain]) -> Iterator[str]:

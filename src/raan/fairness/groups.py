@@ -84,12 +84,12 @@ def check_lengths(**columns: Sized) -> None:
 
 def _as_array(column: object, argument: str) -> np.ndarray:
     """The column as numpy sees it, with missing values still recognisable as such."""
-    if isinstance(column, Tensor):
+    if isinstance(column, Tensor) and column.ndim:
         return _tensor_as_array(column)
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(column.tolist(), dtype=object)  # masked entries become None
     try:
-        array = np.asarray(column)
+        array = np.asarray(0 if isinstance(column, Tensor) else column)
     except ValueError as error:
         raise ValueError(
             f"{argument} cannot be read as an array ({error}): expected rows of one length"

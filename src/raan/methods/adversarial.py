@@ -10,8 +10,18 @@ from torch.nn.functional import normalize
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.gaps import Notion
-from raan.methods.method import Memory, Method, Part, Scope, cross_entropy, no_memory, tuned
+from raan.methods.gaps import NOTIONS, Notion
+from raan.methods.method import (
+    Memory,
+    Method,
+    Part,
+    Scope,
+    check_attribute,
+    check_choice,
+    cross_entropy,
+    hyperparameter,
+    no_memory,
+)
 from raan.methods.terms import dial, membership, weighted_mean, with_gradient
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
@@ -26,9 +36,14 @@ class Adversarial(Method):
     """
 
     notion: Notion = "DP"
-    weight: Dial = tuned(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
-    adversary_rate: Dial = tuned(1e-2, grid=(1e-2, 1e-3, 1e-4))
+    weight: Dial = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
+    adversary_rate: Dial = hyperparameter(1e-2, grid=(1e-2, 1e-3, 1e-4))
     scope: Scope = Scope.MODEL
+
+    def __post_init__(self) -> None:
+        """An unknown notion is an error too."""
+        super().__post_init__()
+        check_choice("notion", self.notion, NOTIONS)
 
     @property
     def debiases(self) -> tuple[Part, ...]:
@@ -37,6 +52,7 @@ class Adversarial(Method):
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
         """A run: the adversary's weights and their first and second moments."""
+        check_attribute(self, table)
         inputs = table.classes ** (1 if self.notion == "DP" else 2)
         start = model.parameters.new_zeros(len(model.parameters), 1 + (inputs + 1) * table.attributes)
         start[:, 0] = 1

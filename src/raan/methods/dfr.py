@@ -11,7 +11,7 @@ from torch import Tensor
 from raan.data.split import Split
 from raan.data.streams import stream
 from raan.data.table import Table
-from raan.methods.method import Refit, Scope, tuned
+from raan.methods.method import Refit, Scope, hyperparameter
 from raan.models.model import Model
 from raan.models.outputs import outputs
 from raan.models.stack import Stack
@@ -34,7 +34,7 @@ class DFR(Refit):
     Its rows are a part of the training rows; a first stage on `first_split` has not seen them.
     """
 
-    inverse_penalty: Dial = tuned(1.0, grid=(1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01))  # C, as scikit-learn counts it
+    inverse_penalty: Dial = hyperparameter(1.0, grid=(1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01))  # C
 
     @property
     def scope(self) -> Scope:
@@ -49,7 +49,7 @@ class DFR(Refit):
         """The model with its last layer fitted anew."""
         rows = split.train[:, -_held_out(split) :]
         inputs = _last_inputs(model, table, rows).double()
-        penalties = torch.as_tensor(self.inverse_penalty).expand(len(rows)).tolist()
+        penalties = torch.as_tensor(self.inverse_penalty, dtype=torch.float64).expand(len(rows)).tolist()
         layers = [
             _last_layer(features, table.label[chosen], _balanced(table, chosen, seed), table.classes, penalty)
             for features, chosen, seed, penalty in zip(inputs, rows, seeds, penalties, strict=True)

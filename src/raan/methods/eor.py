@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.methods.gaps import score_gap
-from raan.methods.method import Memory, Method, Scope, cross_entropy, tuned
+from raan.methods.method import Memory, Method, Scope, cross_entropy, hyperparameter
 from raan.methods.terms import dial
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
@@ -21,7 +21,7 @@ class EOR(Method):
     Log-odds are the signed distance from the boundary, Bechavod and Ligett's surrogate of a prediction.
     """
 
-    weight: Dial = tuned(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
+    weight: Dial = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
     scope: Scope = Scope.HEAD
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:

@@ -7,8 +7,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.table import Table
-from raan.methods.method import Scope, tuned
-from raan.methods.raan import TEMPERATURES, check_balance, check_dial
+from raan.methods.method import Scope, check_choice, hyperparameter
+from raan.methods.raan import BALANCES, TEMPERATURES
 from raan.methods.weighted import Weighted
 from raan.models.model import Model
 from raan.models.outputs import outputs
@@ -21,15 +21,14 @@ from raan.neighbourhood.stream import exact_weights
 class ExactRAAN(Weighted):
     """Cross-entropy with the weights p_j of all training rows' neighbourhoods; what SCRAAN's averages tend to."""
 
-    temperature: Dial = tuned(0.5, grid=TEMPERATURES)
-    strength: Dial = 1.0  # 0 is ERM
+    temperature: Dial = hyperparameter(0.5, grid=TEMPERATURES)
+    strength: Dial = hyperparameter(1.0, most=1)  # 0 is ERM
     balance: Balance = "group"
 
     def __post_init__(self) -> None:
-        """Dials out of range are errors here, not odd numbers later."""
-        check_dial("temperature", self.temperature, 0, float("inf"))
-        check_dial("strength", self.strength, 0, 1)
-        check_balance(self.balance)
+        """An unknown balance is an error too."""
+        super().__post_init__()
+        check_choice("balance", self.balance, BALANCES)
 
     @property
     def scope(self) -> Scope:
@@ -39,7 +38,7 @@ class ExactRAAN(Weighted):
     def weights(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Float[Tensor, "run row"]:
         """(1 - strength) + strength * p_j; p_j is 1 for a sample that can have no neighbour."""
         embedding = outputs(model, table, train).embedding
-        temperature = torch.as_tensor(self.temperature).expand(len(train)).tolist()
+        temperature = torch.as_tensor(self.temperature, dtype=torch.float64).expand(len(train)).tolist()
         weight = torch.stack(
             [
                 _weights(points, table.label[rows], table.attribute[rows], warmth, self.balance)

@@ -11,6 +11,8 @@ from raan.methods.terms import membership, same
 Notion = Literal["DP", "EO"]
 """Demographic parity: alike over all samples; equalized odds: alike within each class."""
 
+NOTIONS = {"DP": "demographic parity", "EO": "equalized odds"}
+
 
 def score_gap(
     score: Float[Tensor, "run batch label"],

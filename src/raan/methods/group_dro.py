@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raan.data.batches import Batch, Sampling
 from raan.data.table import Table
-from raan.methods.method import Memory, Method, Scope, cross_entropy, no_memory, tuned
+from raan.methods.method import Memory, Method, Scope, check_attribute, cross_entropy, hyperparameter, no_memory
 from raan.methods.terms import dial, membership
 from raan.models.model import Model
 from raan.neighbourhood.balance import cell_counts
@@ -22,12 +22,13 @@ class GroupDRO(Method):
     Its own algorithm draws the groups alike often, hence the balanced batches.
     """
 
-    step: Dial = tuned(0.01, grid=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0))  # Sagawa et al.'s, and the paper's grid
+    step: Dial = hyperparameter(0.01, grid=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0))  # Sagawa et al.'s, and the paper's grid
     scope: Scope = Scope.MODEL
     sampling: Sampling = Sampling.BALANCED
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
         """A run: log q, the same for every cell that it trains on; in the log no cell is ever lost to rounding."""
+        check_attribute(self, table)
         shape = table.classes, table.attributes
         counts = torch.stack([_counts(table, rows, shape) for rows in train])
         log_weight = torch.where(counts > 0, 0.0, -torch.inf).to(model.parameters)

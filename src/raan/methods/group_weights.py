@@ -26,6 +26,6 @@ class GroupWeights(Weighted):
 
 def group_weights(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
     """The number of samples over that of cells over the size of the sample's cell; empty cells do not count."""
-    counts = cell_counts(label, attribute)
+    counts = cell_counts(label, attribute).double()
     weight = counts.sum() / (counts > 0).sum() / counts.clamp(min=1)
-    return cell_weights(label, attribute, weight.double())
+    return cell_weights(label, attribute, weight)

@@ -6,7 +6,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.batches import Batch
-from raan.methods.method import Memory, Method, Scope, cross_entropy, tuned
+from raan.methods.method import Memory, Method, Scope, cross_entropy, hyperparameter
 from raan.methods.terms import dial, same
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
@@ -16,8 +16,8 @@ from raan.neighbourhood.estimator import Dial
 class HSIC(Method):
     """Cross-entropy plus weight times the Hilbert-Schmidt criterion of probabilities and attribute."""
 
-    weight: Dial = tuned(10.0, grid=(1.0, 3.0, 10.0, 30.0, 100.0))
-    bandwidth: Dial = 0.5  # of the Gaussian kernel between probabilities
+    weight: Dial = hyperparameter(10.0, grid=(1.0, 3.0, 10.0, 30.0, 100.0))
+    bandwidth: Dial = hyperparameter(0.5)  # of the Gaussian kernel between probabilities
     scope: Scope = Scope.MODEL
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:

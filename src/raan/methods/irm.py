@@ -7,7 +7,7 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import GroupUse, Memory, Method, Scope, cross_entropy, no_memory, tuned
+from raan.methods.method import GroupUse, Memory, Method, Scope, cross_entropy, hyperparameter, no_memory
 from raan.methods.terms import dial, membership, same
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
@@ -17,7 +17,7 @@ from raan.neighbourhood.estimator import Dial
 class IRM(Method):
     """The environments' mean risk, and the squares of their risks' slopes in a multiplier of the logits."""
 
-    weight: Dial = tuned(10.0, grid=(1.0, 10.0, 100.0, 1000.0))  # ours: the paper does not say what it tuned
+    weight: Dial = hyperparameter(10.0, grid=(1.0, 10.0, 100.0, 1000.0))  # ours: the paper names none
     scope: Scope = Scope.MODEL
 
     @property

@@ -1,11 +1,12 @@
 """What a method is: a frozen dataclass of hyperparameters, and a pure loss."""
 
 import dataclasses
+import math
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Any, Literal, NamedTuple, Protocol, TypeVar, runtime_checkable
+from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
 import torch
 from jaxtyping import Float, Int
@@ -15,6 +16,7 @@ from raan.data.batches import Batch, Sampling
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.models.model import Model
+from raan.neighbourhood.estimator import Dial
 
 
 class Scope(Enum):
@@ -55,6 +57,12 @@ def no_memory(model: Model) -> Memory:
 
 class Debiasing(Protocol):
     """What every method says of itself."""
+
+    def __post_init__(self) -> None:
+        """Hyperparameters out of range are errors here, not odd numbers later."""
+        for field in dataclasses.fields(cast(Any, self)):
+            if "range" in field.metadata:
+                _check_range(field.name, getattr(self, field.name), *field.metadata["range"])
 
     @property
     @abstractmethod
@@ -107,15 +115,39 @@ class Refit(Debiasing, Protocol):
         ...
 
 
-def tuned(default: float, grid: Sequence[float]) -> Any:
-    """A hyperparameter's default, with the grid that its paper tunes it over."""
-    return dataclasses.field(default=default, metadata={"grid": tuple(grid)})
+def _check_range(name: str, dial: Dial, least: float, most: float) -> None:
+    """An error for a dial, or any run's value of it, outside its range."""
+    values = torch.as_tensor(dial, dtype=torch.float64)
+    if not bool(((values >= least) & (values <= most)).all()):
+        raise ValueError(f"{name} is {values.tolist()}; expected {least} to {most}")
+
+
+def check_choice(name: str, choice: str, choices: Mapping[str, str]) -> None:
+    """An error for a choice that is none; the choices come with what they mean."""
+    if choice not in choices:
+        named = ", or ".join(f'"{known}", {meaning}' for known, meaning in choices.items())
+        raise ValueError(f"{name} is {choice!r}; expected {named}")
+
+
+def check_attribute(method: object, table: Table) -> None:
+    """An error for a method that cannot do without the attribute, and a table that has none."""
+    if not bool((table.attribute >= 0).any()):
+        name = type(method).__name__
+        raise ValueError(f"{name} needs the attribute, and it is unknown in every row of {table.name!r}")
+
+
+def hyperparameter(default: float, grid: Sequence[float] = (), least: float = 0, most: float = math.inf) -> Any:
+    """A hyperparameter's default, the grid that it is tuned over, and its range."""
+    return dataclasses.field(default=default, metadata={"grid": tuple(grid), "range": (least, most)})
 
 
 def grid(method: Any) -> dict[str, tuple[float, ...]]:
-    """The grid of each hyperparameter that has one."""
-    fields = dataclasses.fields(method)
-    return {field.name: field.metadata["grid"] for field in fields if "grid" in field.metadata}
+    """The grid of each hyperparameter that has one, and is not what the method is about.
+
+    BSGD is an averaging rate of 1: a value that is neither the default nor on the grid is there to stay.
+    """
+    grids = {field.name: (field.default, *field.metadata.get("grid", ())) for field in dataclasses.fields(method)}
+    return {name: values[1:] for name, values in grids.items() if values[1:] and getattr(method, name) in values}
 
 
 M = TypeVar("M", bound=Any)

@@ -8,12 +8,14 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import Memory, Method, Scope, cross_entropy, tuned
+from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
 from raan.models.model import Model
 from raan.neighbourhood.balance import Balance, anchor_weights
 from raan.neighbourhood.estimator import Dial, InnerEstimate, stochastic_objective
 
 TEMPERATURES = (0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)
+
+BALANCES = {"group": "Eq. (4)", "sample": "Eq. (5)"}
 
 
 @dataclass(frozen=True)
@@ -23,19 +25,17 @@ class RAAN(Method):
     With scope HEAD it debiases the head over a fixed encoder, with MODEL both (RL-RAAN).
     """
 
-    temperature: Dial = tuned(0.5, grid=TEMPERATURES)  # 0 and inf are legal
-    averaging_rate: Dial = tuned(0.5, grid=(0.1, 0.5, 0.9))  # 1 forgets, and is BSGD
-    strength: Dial = 1.0  # 0 is ERM
+    temperature: Dial = hyperparameter(0.5, grid=TEMPERATURES)  # 0 and inf are legal
+    averaging_rate: Dial = hyperparameter(0.5, grid=(0.1, 0.5, 0.9), most=1)  # 1 forgets, and is BSGD
+    strength: Dial = hyperparameter(1.0, most=1)  # 0 is ERM
     balance: Balance = "group"
     scope: Scope = Scope.HEAD
-    denominator_floor: Dial = 0.0  # u0; log space needs none
+    denominator_floor: Dial = hyperparameter(0.0)  # u0; log space needs none
 
     def __post_init__(self) -> None:
-        """Dials out of range are errors here, not odd numbers later."""
-        check_dial("temperature", self.temperature, 0, float("inf"))
-        check_dial("averaging_rate", self.averaging_rate, 0, 1)
-        check_dial("strength", self.strength, 0, 1)
-        check_balance(self.balance)
+        """An unknown balance is an error too."""
+        super().__post_init__()
+        check_choice("balance", self.balance, BALANCES)
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
         """A row: its moving average (log u2, u1 / u2) and its weight as an anchor.
@@ -53,7 +53,7 @@ class RAAN(Method):
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """The estimate of the objective from each run's batch; its gradient is G(w)."""
         output = model(batch.features, batch.keep)
-        sample_loss = cross_entropy(output.logit, batch.label)
+        sample_loss = self.sample_loss(output.logit, batch, memory)
         log_denominator, neighbourhood_loss, anchor_weight = memory.rows[..., :3].unbind(-1)
         estimated = stochastic_objective(
             output.embedding,
@@ -76,19 +76,12 @@ class RAAN(Method):
             torch.cat([memory.whole[:, :2] + visits, memory.whole[:, 2:]], dim=-1),
         )
 
+    def sample_loss(
+        self, logit: Float[Tensor, "run batch label"], batch: Batch, memory: Memory
+    ) -> Float[Tensor, "run batch"]:
+        """Each sample's own loss: its cross-entropy."""
+        return cross_entropy(logit, batch.label)
+
     def log_kept(self, batch: Batch, memory: Memory) -> Float[Tensor, "run batch"] | None:
         """The log of what each anchor keeps of its old average; None: 1 - averaging_rate."""
         return None
-
-
-def check_dial(name: str, dial: Dial, low: float, high: float) -> None:
-    """An error for a dial, or any run's value of it, outside its range."""
-    values = torch.as_tensor(dial, dtype=torch.float64)
-    if not bool(((values >= low) & (values <= high)).all()):
-        raise ValueError(f"{name} is {values.tolist()}; expected {low} to {high}")
-
-
-def check_balance(balance: str) -> None:
-    """An error for a balance that is neither of the paper's."""
-    if balance not in ("group", "sample"):
-        raise ValueError(f'balance is {balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')

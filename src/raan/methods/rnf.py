@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import Memory, Method, Scope, no_memory, tuned
+from raan.methods.method import Memory, Method, Scope, hyperparameter, no_memory
 from raan.methods.terms import dial, same, weighted_mean
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
@@ -28,8 +28,8 @@ class RNF(Method):
     A pair: the same label, different attributes. Soft labels: the first stage's softmax at a temperature.
     """
 
-    smoothness: Dial = tuned(2e-4, grid=(0.0, 1e-4, 2e-4, 3e-4, 4e-4))  # alpha'; Du et al. take 0.035 for MEPS
-    temperature: Dial = 5.0  # of the teacher, 1 or more
+    smoothness: Dial = hyperparameter(2e-4, grid=(0.0, 1e-4, 2e-4, 3e-4, 4e-4))  # alpha'; Du et al.: 0.035
+    temperature: Dial = hyperparameter(5.0, least=1)  # of the teacher
 
     @property
     def scope(self) -> Scope:

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import Memory, tuned
-from raan.methods.raan import RAAN, check_dial
+from raan.methods.method import Memory, hyperparameter
+from raan.methods.raan import RAAN
 from raan.methods.terms import dial, with_gradient
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
@@ -22,12 +22,7 @@ class SOX(RAAN):
     With the SGD-style update this is SOX as its authors print it; Adam's first moment averages once more.
     """
 
-    gradient_rate: Dial = tuned(0.1, grid=(0.1, 0.5, 0.9))  # ours; 1 is SCRAAN
-
-    def __post_init__(self) -> None:
-        """Dials out of range are errors here, not odd numbers later."""
-        super().__post_init__()
-        check_dial("gradient_rate", self.gradient_rate, 0, 1)
+    gradient_rate: Dial = hyperparameter(0.1, grid=(0.1, 0.5, 0.9), most=1)  # ours; 1 is SCRAAN
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
         """A run: at the end, v, which starts at zero."""

@@ -11,8 +11,8 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from raan.methods.gaps import Notion
-from raan.methods.method import GroupUse
+from raan.methods.gaps import NOTIONS, Notion
+from raan.methods.method import GroupUse, check_choice
 
 GRID = np.linspace(0, 1, 1001)
 """Where the common operating point is looked for: selection rates (DP) or false positive rates (EO)."""
@@ -28,9 +28,13 @@ class GroupRule(NamedTuple):
     coin: float  # how often that coin says yes
 
 
+UNKNOWN_RULE = GroupRule(0.5, 0.5, 1.0, 0.0, 0.0)
+"""Who is of no known group is cut at one half."""
+
+
 @dataclass(frozen=True)
 class Thresholds:
-    """Each group's rule; a score is the probability of class 1, and a row of unknown attribute is cut at 1/2."""
+    """Each group's rule, for scores that are probabilities of class 1."""
 
     notion: Notion
     rules: tuple[GroupRule, ...]
@@ -39,8 +43,8 @@ class Thresholds:
 
     def probability(self, score: Float[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
         """How often each row is given class 1, over the rules' draws."""
-        table = torch.tensor([*self.rules, (0.5, 0.5, 1.0, 0.0, 0.0)], dtype=score.dtype)  # -1 is the last one
-        low, high, share_low, chance, coin = table[attribute].unbind(-1)
+        rules = torch.tensor([*self.rules, UNKNOWN_RULE], dtype=torch.float64)  # -1 reads the last one
+        low, high, share_low, chance, coin = rules[attribute].unbind(-1)
         judged = share_low * (score > low) + (1 - share_low) * (score > high)
         return chance * coin + (1 - chance) * judged
 
@@ -59,14 +63,13 @@ def fit_thresholds(
 
     Two classes only. Every group needs rows of both of them; rows of unknown attribute take no part.
     """
+    check_choice("notion", notion, NOTIONS)
     _check(label, attribute)
-    curves = [
-        _Curve.of(score[attribute == a].double().numpy(), label[attribute == a].numpy() == 1)
+    hulls = [
+        _Curve.of(score[attribute == a].double().numpy(), label[attribute == a].numpy() == 1).hull()
         for a in range(int(attribute.max()) + 1)
     ]
-    if notion == "DP":
-        return Thresholds(notion, _parity_rules(curves))
-    return Thresholds(notion, _odds_rules(curves))
+    return Thresholds(notion, _parity_rules(hulls) if notion == "DP" else _odds_rules(hulls))
 
 
 class _Curve(NamedTuple):
@@ -122,18 +125,17 @@ class _Curve(NamedTuple):
         return bool((x[middle] - x[left]) * (y[right] - y[left]) >= (x[right] - x[left]) * (y[middle] - y[left]))
 
 
-def _parity_rules(curves: list[_Curve]) -> tuple[GroupRule, ...]:
+def _parity_rules(hulls: list[_Curve]) -> tuple[GroupRule, ...]:
     """The selection rate, the same for all groups, at which most samples are right."""
-    best = GRID[np.argmax(sum(curve.right(GRID) for curve in curves))]
-    return tuple(_mixture(curve.threshold, curve.selected, best) for curve in curves)
+    best = GRID[np.argmax(sum(hull.right(GRID) for hull in hulls))]
+    return tuple(_mixture(hull.threshold, hull.selected, best) for hull in hulls)
 
 
-def _odds_rules(curves: list[_Curve]) -> tuple[GroupRule, ...]:
+def _odds_rules(hulls: list[_Curve]) -> tuple[GroupRule, ...]:
     """The point under all groups' hulls at which most samples are right; each group goes down to it by chance."""
-    hulls = [curve.hull() for curve in curves]
     reached = np.array([np.interp(GRID, hull.false_positive, hull.true_positive) for hull in hulls])
     common = reached.min(0)
-    positives, negatives = (sum(getattr(curve, side) for curve in curves) for side in ("positives", "negatives"))
+    positives, negatives = sum(hull.positives for hull in hulls), sum(hull.negatives for hull in hulls)
     best = int(np.argmax(positives * common + negatives * (1 - GRID)))
     false, true = GRID[best], common[best]
     rules = []
@@ -145,10 +147,10 @@ def _odds_rules(curves: list[_Curve]) -> tuple[GroupRule, ...]:
 
 def _mixture(threshold: Float[np.ndarray, "point"], rate: Float[np.ndarray, "point"], wanted: float) -> GroupRule:
     """The two neighbouring thresholds, and how often to take which, so that the rate is the one wanted."""
-    above = min(int(np.searchsorted(rate, wanted)), len(rate) - 1)
-    below = max(above - 1, 0)
-    step = rate[above] - rate[below]
-    share = float((wanted - rate[below]) / step) if step > 0 else 1.0
+    # Of points with the same rate the last is the best, and the one that np.interp reads.
+    below = int(np.searchsorted(rate, wanted, side="right")) - 1
+    above = min(below + 1, len(rate) - 1)
+    share = float((wanted - rate[below]) / (rate[above] - rate[below])) if above > below else 0.0
     return GroupRule(float(threshold[above]), float(threshold[below]), share, 0.0, 0.0)
 
 

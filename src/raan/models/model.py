@@ -12,6 +12,7 @@ from torch import Tensor
 from raan.data.batches import gather
 from raan.data.streams import stream
 from raan.data.table import Table
+from raan.models.encoder import Encoder
 from raan.models.stack import Stack
 
 
@@ -37,7 +38,7 @@ class Model:
     hundred runs is a handful of operations.
     """
 
-    encoder: Stack
+    encoder: Encoder
     head: Stack
     parameters: Float[Tensor, "run parameter"]
     scaling: Scaling | None = None
@@ -90,7 +91,7 @@ class Model:
 class Architecture:
     """The shape of a model, before any numbers."""
 
-    encoder: Stack
+    encoder: Encoder
     head: Stack
     dropout: float = 0.0
 

@@ -1,6 +1,7 @@
 """What a loss refuses, in words that name the argument, and what it warns of."""
 
 import warnings
+from numbers import Real
 
 from jaxtyping import Int
 from torch import Tensor
@@ -11,12 +12,13 @@ from raan.nn.columns import Column
 
 def check_dials(temperature: float, averaging_rate: float, balance: str, scope: str, strength: float) -> None:
     """An error for a setting that means nothing."""
-    if not temperature >= 0:
-        raise ValueError(f"temperature is {temperature}; expected 0 (nearest neighbour) up to inf (uniform)")
-    if not 0 <= averaging_rate <= 1:
-        raise ValueError(f"averaging_rate is {averaging_rate}; expected 0 to 1, which forgets at every visit")
-    if not 0 <= strength <= 1:
-        raise ValueError(f"strength is {strength}; expected 0 (plain training) to 1 (full RAAN)")
+    for name, dial, largest, meaning in (
+        ("temperature", temperature, float("inf"), "0 (nearest neighbour) up to inf (uniform)"),
+        ("averaging_rate", averaging_rate, 1, "0 to 1, which forgets at every visit"),
+        ("strength", strength, 1, "0 (plain training) to 1 (full RAAN)"),
+    ):
+        if not isinstance(dial, Real) or not 0 <= dial <= largest:
+            raise ValueError(f"{name} is {dial!r}; expected {meaning}")
     if balance not in ("group", "sample"):
         raise ValueError(f'balance is {balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')
     if scope not in ("head", "model"):
@@ -25,6 +27,7 @@ def check_dials(temperature: float, averaging_rate: float, balance: str, scope: 
 
 def check_embedding(embedding: Tensor, state: Tensor) -> None:
     """An error for an embedding that is not one vector a sample, or not where the loss is."""
+    _check_tensor("embedding", embedding)
     if embedding.ndim != 2 or not len(embedding) or not embedding.is_floating_point():
         raise ValueError(f"embedding is {_described(embedding)}; expected floats [batch, dimensions], not empty")
     if embedding.device != state.device:
@@ -35,20 +38,27 @@ def check_embedding(embedding: Tensor, state: Tensor) -> None:
 
 def check_sample_loss(sample_loss: Tensor, size: int) -> None:
     """An error for anything but one loss a sample."""
+    _check_tensor("sample_loss", sample_loss)
     if sample_loss.shape != (size,) or not sample_loss.is_floating_point():
-        raise ValueError(f"sample_loss is {_described(sample_loss)}; expected floats [{size}], one a sample")
+        raise ValueError(
+            f"sample_loss is {_described(sample_loss)}; expected floats [{size}], one for each row of embedding"
+        )
 
 
 def check_logit(logit: Tensor | None, size: int, label: Column) -> None:
     """An error for logits that do not fit the batch or the classes."""
     if logit is None:
         raise ValueError("logit is None; expected logits, or the loss of each sample as sample_loss")
+    _check_tensor("logit", logit)
     classes = len(label.names)
     legal = [(size, classes), (size,), (size, 1)] if classes == 2 else [(size, classes)]
     by_value = label.whole and logit.ndim == 2 and len(logit) == size and logit.shape[1] > max(label.values)
     if not logit.is_floating_point() or not (tuple(logit.shape) in legal or by_value):
         shapes = " or ".join(str(list(shape)) for shape in legal)
-        raise ValueError(f"logit is {_described(logit)}; expected floats {shapes} for {classes} classes")
+        raise ValueError(
+            f"logit is {_described(logit)}; expected floats {shapes}, "
+            f"for {classes} classes and {size} rows of embedding"
+        )
 
 
 def warn_alone(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> None:
@@ -61,6 +71,12 @@ def warn_alone(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> None
             f"{alone - unknown} of a class that is seen with one attribute value only",
             stacklevel=3,
         )
+
+
+def _check_tensor(argument: str, value: object) -> None:
+    """An error for anything but a tensor, from which no gradient could flow."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"{argument} is a {type(value).__name__}; expected a torch tensor")
 
 
 def _described(tensor: Tensor) -> str:

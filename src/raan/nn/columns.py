@@ -36,6 +36,8 @@ class Column(nn.Module):
 
     def forward(self, values: object) -> Int[Tensor, "row"]:
         """The code of each value; UNKNOWN (-1) for one that the training set does not have."""
+        if isinstance(values, np.ma.MaskedArray):
+            values = values.tolist()  # masked entries become None
         numbers = _as_numbers(values)
         if numbers is None or (numbers.is_floating_point() and not self.whole):
             return self._by_name(values).to(self.value.device)
@@ -63,10 +65,12 @@ def read_label(values: object) -> Codes:
 
 def read_attribute(values: object) -> Codes:
     """The attribute values of a batch, which may all be unknown."""
-    table = np.asarray(values.detach().cpu() if isinstance(values, Tensor) else values, dtype=object)
+    table = np.asarray(values.tolist() if isinstance(values, Tensor) else values, dtype=object)
+    if not table.ndim:
+        raise TypeError(f"sensitive_features is {values!r}; expected one value for each sample")
     # A whole training set of unknown attributes is an error, a batch of them is not: a known row stands on top.
     known = np.full((1, *table.shape[1:]), "known", dtype=object)
-    codes = encode_attribute(np.concatenate([known, table]) if table.ndim else values)
+    codes = encode_attribute(np.concatenate([known, table]))
     return Codes(codes.codes[1:], codes.names)
 
 
@@ -74,7 +78,10 @@ def _as_numbers(values: object) -> Tensor | None:
     """A single column of numbers or bools as a tensor; None if it is something else."""
     if isinstance(values, Tensor):
         return values if values.ndim == 1 else None
-    array = np.asarray(values)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of different lengths: whoever reads them by name has words for it
+        return None
     if array.ndim != 1 or array.dtype.kind not in "biuf":
         return None
     return torch.tensor(array.astype(np.float64 if array.dtype.kind == "f" else np.int64))

@@ -96,6 +96,8 @@ class GroupBatchSampler(Sampler[list[int]]):
         num_replicas: int | None = None,
         rank: int | None = None,
     ) -> None:
+        if not isinstance(batch_size, int | np.integer):
+            raise TypeError(f"batch_size is {batch_size!r}; expected a whole number")
         self._cells, self._others = _cells(label, sensitive_features)
         self.batch_size, self.seed, self.epoch = batch_size, seed, 0
         self.num_replicas, self.rank = _replica(num_replicas, rank)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
@@ -101,12 +102,23 @@ def _codes(
 
 def _as_rows(index: object, size: int) -> Int[Tensor, "batch"]:
     """The index as a column of whole numbers, or an error that says what it is instead."""
-    rows = torch.as_tensor(index)
+    rows = index if isinstance(index, Tensor) else _as_tensor(index)
     if rows.dtype == torch.bool or rows.is_floating_point() or rows.is_complex():
         raise TypeError(f"index holds {rows.dtype} values; expected integers, the rows in the training set")
     if rows.shape != (size,):
-        raise ValueError(f"index has shape {tuple(rows.shape)}; expected ({size},), one row for each sample")
+        raise ValueError(f"index has shape {tuple(rows.shape)}; expected ({size},), one for each row of embedding")
     return rows.long()
+
+
+def _as_tensor(index: object) -> Tensor:
+    """A list, an array or a series of numbers as a tensor."""
+    try:
+        array = np.asarray(index)
+    except ValueError as error:
+        raise ValueError(f"index cannot be read as an array ({error}); expected one row a sample") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"index holds {array.dtype} values; expected integers, the rows in the training set")
+    return torch.tensor(array)
 
 
 def _positions(wrong: Tensor) -> list[int]:

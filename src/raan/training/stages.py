@@ -57,7 +57,9 @@ def second_stage(
     A method that refits takes one step, and its path has two points.
     """
     if isinstance(method, Refit):
-        return _refitted(method, model, table, split, seeds, schedule, rule)
+        refitted = _refitted(method, model, table, split, seeds, schedule, rule)
+        progress(1, 1)
+        return refitted
     if method.scope is Scope.MODEL:
         state = train(method, model, table, split, seeds, schedule, rule, progress=progress)
         return Trained(model.at(state.path.chosen), model.at(state.parameters), state)

@@ -1,0 +1,285 @@
+"""RAAN with scikit-learn's manners."""
+
+import warnings
+from collections.abc import Sequence
+from os import PathLike
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int, Shaped
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted
+from torch import nn
+
+from raan.data.table import Table
+from raan.estimators import inputs
+from raan.estimators.fitting import Rows, choose_rule, divide, schedule, train_plainly
+from raan.estimators.history import History
+from raan.estimators.network import (
+    Front,
+    fixed_module,
+    hidden_layers,
+    outputs,
+    settled,
+    start,
+    trained_module,
+)
+from raan.estimators.progress import Bars, progress_bars
+from raan.estimators.settings import Settings, read_settings
+from raan.estimators.weighted import WeightedRAAN
+from raan.fairness.groups import UNKNOWN, Codes
+from raan.methods.method import Scope
+from raan.models.model import Model, Output
+from raan.models.modules import fixed
+from raan.neighbourhood.balance import has_neighbours
+from raan.training.selection import Aim
+from raan.training.stages import second_stage
+from raan.training.train import Schedule
+from raan.training.update import Style, Update
+
+
+class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A neural classifier debiased by RAAN: trained plainly, then towards equal treatment of like people.
+
+    In the second stage each sample's loss is the loss of its neighbours: same class, near in the embedding, but of
+    another attribute value. The attribute is needed to fit, never to predict.
+
+    Without `sensitive_features` there is nothing to debias: the classifier is the plain one, and warns.
+
+    Args:
+        hidden_layer_sizes: widths of the encoder's layers; the last is the embedding. () takes the features
+            themselves as the embedding.
+        head_layer_sizes: widths of the hidden layers between embedding and logits. () is a linear head.
+        encoder: any `nn.Module` from samples, of any shape, to one vector each; instead of hidden layers. It runs
+            in eval mode, in training too: its dropout is off, BatchNorm keeps the statistics that it came with.
+            The module given is left as it is; `encoder_` is the fitted copy.
+        scope: what RAAN trains. "model": encoder and head. "head": the head; hidden layers are trained plainly
+            before and then held, an `encoder` stays as it came. It embeds each sample once, in batches, so X may
+            be a memory map larger than memory.
+        temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (balancing only).
+        averaging_rate: how much of a sample's moving average each visit replaces; 1 forgets.
+        balance: "group" gives all (class, attribute) cells the same weight, Eq. (4), and lifts the worst group;
+            "sample" each sample, Eq. (5), and lowers demographic parity's gap.
+        strength: from 0 (plain training) to 1 (full RAAN).
+        style: the optimiser, Alg. 3's "adam", "amsgrad" or "sgd".
+        lr: the learning rate, or a pair, one for each stage.
+        epochs: a number for both stages, or a pair; "auto" is 10, more where that makes fewer than 300 steps.
+        batch_size: samples in a batch.
+        dropout: the share of hidden units silenced at each step.
+        aim: for what the point that is kept is the best one: "worst_group", "equalized_odds" or
+            "demographic_parity", on validation rows. None keeps the last point.
+        accuracy_drop: how much accuracy, against the end of plain training, that point may cost.
+        validation_fraction: the share of each (class, attribute) cell that is held out to choose the point.
+            Without sensitive_features nothing is chosen, and every row trains.
+        missing: rows of unknown attribute (None, NaN) "ignore": count with their own loss; "group": are a group of
+            their own; "error": are refused.
+        random_state: a number, a generator, or None for a fresh draw. No global state is read or changed.
+        verbose: whether to show progress bars.
+
+    Attributes:
+        classes_: the classes, sorted.
+        groups_: the attribute values, several columns crossed; () if trained plainly.
+        history_: the path on validation rows, the point selected and what it traded (`print(model.history_)`).
+        encoder_: the fitted `encoder`; None with hidden layers.
+        model_: the fitted network.
+        n_features_in_, feature_names_in_: as everywhere in scikit-learn.
+    """
+
+    def __init__(
+        self,
+        hidden_layer_sizes: int | Sequence[int] = (50, 50, 50),
+        *,
+        head_layer_sizes: int | Sequence[int] = (50,),
+        encoder: nn.Module | None = None,
+        scope: Literal["model", "head"] = "model",
+        temperature: float = 0.5,
+        averaging_rate: float = 0.5,
+        balance: Literal["group", "sample"] = "group",
+        strength: float = 0.25,
+        style: Style = "adam",
+        lr: float | tuple[float, float] = (1e-3, 3e-4),
+        epochs: int | tuple[int, int] | Literal["auto"] = "auto",
+        batch_size: int = 64,
+        dropout: float = 0.0,
+        aim: Aim | None = "worst_group",
+        accuracy_drop: float = 0.005,
+        validation_fraction: float = 0.1,
+        missing: inputs.Missing = "ignore",
+        random_state: int | np.random.RandomState | np.random.Generator | None = None,
+        verbose: bool | int = False,
+    ) -> None:
+        self.hidden_layer_sizes = hidden_layer_sizes
+        self.head_layer_sizes = head_layer_sizes
+        self.encoder = encoder
+        self.scope = scope
+        self.temperature = temperature
+        self.averaging_rate = averaging_rate
+        self.balance = balance
+        self.strength = strength
+        self.style = style
+        self.lr = lr
+        self.epochs = epochs
+        self.batch_size = batch_size
+        self.dropout = dropout
+        self.aim = aim
+        self.accuracy_drop = accuracy_drop
+        self.validation_fraction = validation_fraction
+        self.missing = missing
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> "RAANClassifier":
+        """Train on samples X of classes y.
+
+        Args:
+            X: numpy, pandas, polars, torch or lists: numbers [samples, features], or anything an `encoder` takes.
+            y: the class of each sample: numbers, text or bools.
+            sensitive_features: the attribute of each sample, of any type; several columns are crossed.
+            sample_weight: multiplies each sample's loss; a sample of weight 0 is left out. Balance and validation
+                count samples, not weights.
+        """
+        settings = read_settings(self.get_params(deep=False))
+        samples = self._read(X, reset=True)
+        self.classes_, label = inputs.read_label(y, len(samples))
+        weight = inputs.read_weight(sample_weight, len(samples))
+        kept = np.arange(len(samples)) if weight is None else np.flatnonzero(weight)
+        _check_classes(self.classes_, label[kept])
+        groups = self._groups(sensitive_features, label, kept)
+        self.groups_ = () if groups is None else groups.names
+
+        self.encoder_ = None if self.encoder is None else fixed(self.encoder)
+        front = self._front(samples, settings)
+        table = self._table(front, label, groups)
+        fraction = 0.0 if groups is None else float(self.validation_fraction)
+        split = divide(label, table.attribute.numpy(), kept, fraction, settings.seed)
+        rows = Rows(table, split, None if weight is None else torch.from_numpy(weight))
+        model = start(front, len(self.classes_), rows, settings, float(self.dropout))
+        with progress_bars(self.verbose) as bar:
+            model, self.history_ = self._train(rows, model, settings, bar)
+        self.model_ = settled(model)
+        return self
+
+    def decision_function(self, X: Any) -> Float[np.ndarray, "row *label"]:
+        """The logits; of two classes, how far the second's is above the first's."""
+        logit = self._outputs(X).logit[0].double().numpy()
+        return logit[:, 1] - logit[:, 0] if len(self.classes_) == 2 else logit
+
+    def predict_proba(self, X: Any) -> Float[np.ndarray, "row label"]:
+        """The probability of each class."""
+        return self._outputs(X).logit[0].double().softmax(-1).numpy()
+
+    def predict(self, X: Any) -> Shaped[np.ndarray, "row"]:
+        """The most probable class."""
+        best: np.ndarray = self.predict_proba(X).argmax(1)
+        return self.classes_[best]  # type: ignore[no-any-return]
+
+    def embed(self, X: Any) -> Float[np.ndarray, "row dim"]:
+        """The representation: the space in which neighbours were sought."""
+        return self._outputs(X).embedding[0].numpy()
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the fitted classifier into a folder, whole or not at all; `raan.load` reads it."""
+        from raan.files import save
+
+        check_is_fitted(self, "model_")
+        save(self, folder)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.three_d_array = self.encoder is not None
+        return tags
+
+    def _read(self, X: Any, *, reset: bool) -> Shaped[np.ndarray, "row ..."]:
+        """The samples as an array: features of a table, or whatever the encoder takes."""
+        encoder = self.encoder if reset else self.encoder_
+        if encoder is None:
+            return inputs.read_table(self, X, reset=reset)
+        self.__dict__.pop("n_features_in_", None)  # from a fit without an encoder
+        return inputs.read_samples(self, X, reset=reset)
+
+    def _groups(
+        self, sensitive_features: Any, label: Int[np.ndarray, "row"], kept: Int[np.ndarray, "kept"]
+    ) -> Codes | None:
+        """Each row's group; None, and a warning, if there is nothing to debias by."""
+        if sensitive_features is None:
+            warnings.warn("sensitive_features is None: plain training (ERM), nothing is debiased", stacklevel=3)
+            return None
+        groups = inputs.read_attribute(sensitive_features, self.missing, len(label))
+        attribute = torch.from_numpy(groups.codes)[kept]
+        if not has_neighbours(torch.from_numpy(label)[kept], attribute).any():
+            warnings.warn(
+                "sensitive_features takes one value only in every class of y, so no sample has neighbours: plain "
+                "training (ERM), nothing is debiased",
+                stacklevel=3,
+            )
+            return None
+        return groups
+
+    def _front(self, samples: Shaped[np.ndarray, "row ..."], settings: Settings) -> Front:
+        """What stands before the head while it is trained."""
+        if self.encoder_ is None:
+            return hidden_layers(samples, settings.hidden)
+        return (trained_module if self.scope == "model" else fixed_module)(samples, self.encoder_)
+
+    def _table(self, front: Front, label: Int[np.ndarray, "row"], groups: Codes | None) -> Table:
+        """The rows as the training engine takes them."""
+        attribute = np.full(len(label), UNKNOWN) if groups is None else groups.codes
+        return Table(
+            front.features,
+            torch.from_numpy(label),
+            torch.from_numpy(attribute).long(),
+            tuple(map(str, self.classes_)),
+            ("unknown",) if groups is None else groups.names,
+        )
+
+    def _train(self, rows: Rows, model: Model, settings: Settings, bar: Bars) -> tuple[Model, History]:
+        """Alg. 1: stage one for everyone, stage two where there are groups."""
+        base = Schedule(batch_size=int(self.batch_size), update=Update(self.style))
+        first, second = (
+            schedule(base, rows, *stage) for stage in zip(settings.epochs, settings.learning_rates, strict=True)
+        )
+        plain = train_plainly(model, rows, settings.seed, first, bar("plain training"))
+        model = model.at(plain.parameters)
+        if not self.groups_:
+            return model, History()
+        rule = choose_rule(self.aim, self.accuracy_drop, model, rows)
+        debiased = second_stage(
+            self._method(rows),
+            model,
+            rows.table,
+            rows.watched,
+            [settings.seed],
+            second,
+            rule,
+            progress=bar("RAAN"),
+        )
+        history = History.of(plain.path, debiased.state.path) if rows.split.validation.numel() else History()
+        return debiased.model, history
+
+    def _method(self, rows: Rows) -> WeightedRAAN:
+        return WeightedRAAN(
+            temperature=float(self.temperature),
+            averaging_rate=float(self.averaging_rate),
+            strength=float(self.strength),
+            balance=self.balance,
+            scope=Scope(self.scope),
+            sample_weight=rows.weight,
+        )
+
+    def _outputs(self, X: Any) -> Output:
+        """Embedding and logits of all samples."""
+        check_is_fitted(self, "model_")
+        return outputs(self.model_, self.encoder_, self._read(X, reset=False))
+
+
+def _check_classes(classes: Shaped[np.ndarray, "label"], label: Int[np.ndarray, "kept"]) -> None:
+    """An error if there is one class only among the rows that count."""
+    present = np.unique(label)
+    if len(present) < 2:
+        raise ValueError(
+            f"y holds one class only, {classes[present[0]]!r}, among the rows that weigh; expected at least two"
+        )

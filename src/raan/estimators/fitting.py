@@ -1,0 +1,129 @@
+"""From rows to a fitted model: who trains and who validates, Alg. 1's two stages, the point that is kept."""
+
+import warnings
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.data.split import Split
+from raan.data.streams import stream
+from raan.data.table import Table
+from raan.estimators.weighted import WeightedERM
+from raan.fairness.metrics import Metrics, metrics, undefined
+from raan.methods.erm import ERM
+from raan.models.model import Model, Scaling
+from raan.training.evaluate import group_counts
+from raan.training.selection import Aim, BestWithin, Last, Rule
+from raan.training.train import Progress, Schedule, State, train
+
+LEAST_EPOCHS, LEAST_STEPS = 10, 300
+"""What "auto" epochs give: ten, as in the paper, and more where a small table has few batches in an epoch."""
+
+POINTS = 40
+"""About how often a stage looks at the validation rows."""
+
+
+@dataclass(frozen=True)
+class Rows:
+    """A table, its rows to train on and to validate with, and each row's weight."""
+
+    table: Table
+    split: Split
+    weight: Float[Tensor, "row"] | None = None
+
+    @property
+    def watched(self) -> Split:
+        """The split for the training loop, which looks at one row, for nobody, where none are held out."""
+        return (
+            self.split
+            if self.split.validation.numel()
+            else self.split._replace(validation=self.split.train[:, :1])
+        )
+
+
+def divide(
+    label: Int[np.ndarray, "row"],
+    attribute: Int[np.ndarray, "row"],
+    rows: Int[np.ndarray, "kept"],
+    fraction: float,
+    seed: int,
+) -> Split:
+    """Train and validation rows, every (class, attribute) cell divided alike.
+
+    A cell of two rows or more has some in both; one of a single row trains. With a fraction of 0 every row trains.
+    """
+    cell = label[rows] * (attribute.max() + 2) + attribute[rows] + 1  # unknown attributes, -1, are cells too
+    held = np.zeros(len(rows), dtype=bool)
+    rng = stream(seed, "validation")
+    _, sizes = np.unique(cell, return_counts=True)
+    for members in np.split(np.argsort(cell, kind="stable"), sizes.cumsum()[:-1]) if fraction else ():
+        count = min(max(round(fraction * len(members)), 1), len(members) - 1)
+        held[rng.choice(members, count, replace=False)] = True
+    parts = rows[~held], rows[held], rows[:0]
+    return Split(*(torch.from_numpy(part).long().unsqueeze(0) for part in parts))
+
+
+def weighted_scaling(rows: Rows) -> Scaling:
+    """Mean and standard deviation of each feature over the training rows, a row of weight two counting as two.
+
+    Constant columns stay as they are, and so do those of 0 and 1.
+    """
+    train_rows = rows.split.train[0]
+    numbers = rows.table.features[train_rows].double()
+    weight = torch.ones(len(numbers)).double() if rows.weight is None else rows.weight[train_rows].double()
+    share = weight.div(weight.sum()).unsqueeze(-1)
+    centre = (share * numbers).sum(0)
+    spread = (share * (numbers - centre).square()).sum(0).sqrt()
+    if not spread.isfinite().all():
+        column = int((~spread.isfinite()).int().argmax())
+        raise ValueError(f"X holds numbers in column {column} that are too large to be squared; rescale them")
+    constant = (numbers == numbers[0]).all(0) | (spread == 0)
+    stays = ((numbers == 0) | (numbers == 1)).all(0) | constant
+    parts = centre.masked_fill(stays, 0), spread.masked_fill(stays, 1)
+    return Scaling(*(part.to(rows.table.features).view(1, 1, -1) for part in parts))
+
+
+def schedule(base: Schedule, rows: Rows, epochs: int | None, learning_rate: float) -> Schedule:
+    """A stage's schedule; epochs that are not given are as many as the table needs."""
+    per_epoch = -(-rows.split.train.shape[1] // base.batch_size)
+    count = max(LEAST_EPOCHS, -(-LEAST_STEPS // per_epoch)) if epochs is None else epochs
+    return Schedule(count, base.batch_size, learning_rate, base.update, max(1, POINTS // count))
+
+
+def train_plainly(model: Model, rows: Rows, seed: int, how: Schedule, progress: Progress) -> State:
+    """Stage one: the whole model by cross-entropy."""
+    method = ERM() if rows.weight is None else WeightedERM(rows.weight)
+    return train(method, model, rows.table, rows.watched, [seed], how, progress=progress)
+
+
+@dataclass(frozen=True)
+class LatestWithin:
+    """The last point among those that lose at most `accuracy_drop` against the start of the stage."""
+
+    accuracy_drop: float
+
+    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "*run"]:
+        """The later, the better; infinity where too much accuracy is lost."""
+        within = point.accuracy >= start.accuracy - self.accuracy_drop - 1e-9
+        return torch.full_like(point.accuracy, -float(step)).masked_fill(~within, torch.inf)
+
+
+def choose_rule(aim: Aim | None, accuracy_drop: float, model: Model, rows: Rows) -> Rule:
+    """The rule for the aim; where the validation rows do not define it, a warning and a rule by accuracy alone."""
+    if aim is None:
+        return Last()
+    rule = BestWithin(aim, accuracy_drop)
+    counts = group_counts(model, rows.table, rows.split.validation)[0]
+    here = metrics(counts)
+    if rule(0, here, here).isfinite():
+        return rule
+    reasons = undefined(counts, rows.table.class_names, rows.table.attribute_names)
+    warnings.warn(
+        f"aim={aim!r} is undefined on the validation rows ({'; '.join(reasons)}), so the last point within "
+        f"accuracy_drop={accuracy_drop:g} is kept; fewer groups, or a larger validation_fraction, define it",
+        stacklevel=4,
+    )
+    return LatestWithin(accuracy_drop)

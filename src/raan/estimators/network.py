@@ -1,0 +1,85 @@
+"""The network of a classifier: what stands before its head, how it starts, and what it says once fitted."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Shaped
+from torch import Tensor, nn
+
+from raan.data.streams import stream
+from raan.estimators.fitting import Rows, weighted_scaling
+from raan.estimators.settings import Settings
+from raan.models.encoder import Encoder
+from raan.models.model import Model, Output
+from raan.models.modules import SLICE, ModuleEncoder, embed, laid_flat
+from raan.models.outputs import CHUNK
+from raan.models.stack import Stack
+
+
+class Front(NamedTuple):
+    """What stands before the head in training: the table's features, and what makes an embedding of them."""
+
+    features: Float[Tensor, "row feature"]
+    encoder: Encoder
+    width: int  # of the embedding
+
+
+def hidden_layers(samples: Float[np.ndarray, "row feature"], hidden: tuple[int, ...]) -> Front:
+    """Layers over the features as they are."""
+    widths = samples.shape[1], *hidden
+    return Front(torch.tensor(samples), Stack(widths), widths[-1])
+
+
+def fixed_module(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Front:
+    """Nothing more: each sample is embedded once, in batches, and the module stays as it came."""
+    embedding = torch.cat([embed(module, part) for part in _slices(samples, SLICE)])
+    return Front(embedding, Stack((embedding.shape[1],)), embedding.shape[1])
+
+
+def trained_module(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Front:
+    """The module over samples laid flat, as a table holds them: in memory, on the CPU."""
+    module.cpu()
+    width = embed(module, samples[:1]).shape[1]
+    encoder = ModuleEncoder(module, samples.shape[1:], whole=samples.dtype.kind != "f")
+    return Front(laid_flat(samples, module), encoder, width)
+
+
+def start(front: Front, classes: int, rows: Rows, settings: Settings, dropout: float) -> Model:
+    """The model before training, at the seed's own starting values; a module takes its samples unscaled."""
+    head = Stack((front.width, *settings.head, classes))
+    rng = stream(settings.seed, "start")
+    drawn = np.concatenate([front.encoder.draw(rng), head.draw(rng)])
+    parameters = torch.from_numpy(drawn).to(front.features).unsqueeze(0)
+    scaling = None if isinstance(front.encoder, ModuleEncoder) else weighted_scaling(rows)
+    return Model(front.encoder, head, parameters, scaling, dropout)
+
+
+def settled(model: Model) -> Model:
+    """The model once it is fitted: a module takes over what it has learnt, and stands apart again."""
+    if not isinstance(model.encoder, ModuleEncoder):
+        return model
+    model.encoder.take_over(model.parameters[0])
+    return model.without_encoder()
+
+
+@torch.no_grad()
+def outputs(model: Model, module: nn.Module | None, samples: Shaped[np.ndarray, "row ..."]) -> Output:
+    """Embedding and logits of samples, a chunk at a time: no more of a memory map is read than that."""
+    dtype = model.parameters.dtype
+    if module is None:
+        chunks = (torch.tensor(part, dtype=dtype) for part in _slices(samples, CHUNK))
+    else:
+        chunks = (embed(module, part).to(dtype) for part in _slices(samples, SLICE))
+    parts = [model(chunk.unsqueeze(0)) for chunk in chunks]
+    output = Output(*(torch.cat(part, dim=1) for part in zip(*parts, strict=True)))
+    finite = output.logit[0].isfinite().all(-1)
+    if not finite.all():
+        raise ValueError(f"X holds numbers in row {int(finite.int().argmin())} that are too large for this model")
+    return output
+
+
+def _slices(samples: Shaped[np.ndarray, "row ..."], size: int) -> Iterator[Shaped[np.ndarray, "part ..."]]:
+    for first in range(0, len(samples), size):
+        yield samples[first : first + size]

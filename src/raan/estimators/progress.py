@@ -1,0 +1,29 @@
+"""Progress bars for those who ask for them."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from raan.training.train import Progress
+
+Bars = Callable[[str], Progress]
+"""Opens a bar under a name."""
+
+
+@contextmanager
+def progress_bars(verbose: object) -> Iterator[Bars]:
+    """Bars with the share done and the time left, on standard error; none unless `verbose`."""
+    if not verbose:
+        yield lambda name: lambda done, total: None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+    from rich.progress import Progress as Display
+
+    columns = TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()
+    with Display(*columns, console=Console(stderr=True)) as display:
+
+        def bar(name: str) -> Progress:
+            task = display.add_task(name, total=None)
+            return lambda done, total: display.update(task, completed=done, total=total)
+
+        yield bar

@@ -1,0 +1,248 @@
+"""A fitted model as a folder: tensors in safetensors, scikit-learn's parts in skops, the rest in one JSON file.
+
+The JSON file names the others by their content, with their checksums, and is the last to be written: until it is
+replaced, in one step, the folder holds the old model, and after that the new one.
+"""
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from importlib import import_module
+from importlib.metadata import version
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from torch import Tensor, nn
+
+from raan.files.plain import from_json, to_json
+
+MANIFEST = "raan-model.json"
+FORMAT = "raan model"
+VERSION = 1
+LARGEST_MANIFEST = 2**28
+
+KINDS = {"RAANClassifier": "raan.estimators.stored", "AANReweighting": "raan.reweighting.stored"}
+"""For each kind of model the module whose `to_parts(model)` and `from_parts(parts, encoder)` take it apart and
+put it together. Named, not imported: the doors are above this."""
+
+HARMLESS = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
+"""Types of scikit-learn's own that skops has not listed yet: arrays of numbers, and no code of the file's."""
+
+_DATA = re.compile(r"[a-z]+-[0-9a-f]{16}\.(safetensors|skops)")
+"""The names of data files; nothing else in a folder is ever read or removed."""
+
+
+class CorruptModel(ValueError):
+    """A folder that holds no model that can be read; the message names the file."""
+
+
+class Parts(NamedTuple):
+    """What a model is made of, by how it is kept."""
+
+    plain: dict[str, Any]
+    tensors: Mapping[str, Tensor] = MappingProxyType({})
+    estimators: Mapping[str, Any] = MappingProxyType({})  # scikit-learn's objects, named by lower-case letters
+
+
+def save(model: Any, folder: str | os.PathLike[str]) -> None:
+    """Write the model into a folder; a crash at any moment leaves the model that was there before.
+
+    One process at a time may save into a folder.
+    """
+    kind = type(model).__name__
+    if kind not in KINDS:
+        raise TypeError(f"a {kind} cannot be saved; expected one of {', '.join(KINDS)}")
+    parts: Parts = import_module(KINDS[kind]).to_parts(model)
+    content = to_json(parts.plain, kind)
+    data = {part: (suffix, packed) for part, suffix, packed in _packed(parts)}
+    path = _made(folder)
+    files = {part: _write_data(path, part, *packed) for part, packed in data.items()}
+    manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "raan": version("raan")}
+    manifest |= {"files": files, "content": content}
+    _write(path / MANIFEST, _sealed(manifest))
+    _remove_others(path, {file["name"] for file in files.values()})
+
+
+def load(folder: str | os.PathLike[str], *, encoder: nn.Module | None = None, trusted: Sequence[str] = ()) -> Any:
+    """The model that `save` wrote. Nothing in the folder can run code, whoever made it.
+
+    Args:
+        folder: where the model was saved.
+        encoder: for a model with an `encoder` of your own, a module of that architecture: its code is not in the
+            folder, its weights are.
+        trusted: types in scikit-learn parts that you vouch for, beyond those that skops knows to be harmless; the
+            error that asks for them names them.
+    """
+    path = Path(folder)
+    manifest = _read_manifest(path)
+    with blaming(path / MANIFEST):
+        data = {part: _read_data(path, part, file) for part, file in manifest["files"].items()}
+        plain = from_json(manifest["content"])
+    tensors: dict[str, Tensor] = {}
+    estimators = {}
+    for part, (file, packed) in data.items():
+        if file.suffix == ".safetensors":
+            tensors |= _tensors(file, packed)
+        else:
+            estimators[part] = _estimator(file, packed, trusted)
+    return import_module(KINDS[manifest["kind"]]).from_parts(Parts(plain, tensors, estimators), encoder)
+
+
+@contextmanager
+def blaming(file: Path | str) -> Iterator[None]:
+    """Whatever goes wrong within is the file's fault, and is said so."""
+    try:
+        yield
+    except CorruptModel:
+        raise
+    except Exception as error:  # a file that someone else made may break a reader in any way
+        raise CorruptModel(f"{file} cannot be read: {type(error).__name__}: {error}") from error
+
+
+def _packed(parts: Parts) -> Iterator[tuple[str, str, bytes]]:
+    """Each data file to write: the part's name, the suffix, the bytes."""
+    if parts.tensors:
+        from safetensors.torch import save as pack
+
+        # Copies: safetensors refuses tensors that share memory, as tied weights do.
+        yield (
+            "tensors",
+            ".safetensors",
+            pack({name: each.clone().contiguous() for name, each in parts.tensors.items()}),
+        )
+    for name, estimator in parts.estimators.items():
+        from skops.io import dumps
+
+        yield name, ".skops", dumps(estimator)
+
+
+def _made(folder: str | os.PathLike[str]) -> Path:
+    """The folder, there and ready to be written to."""
+    path = Path(folder)
+    if path.exists() and not path.is_dir():
+        raise NotADirectoryError(f"{path} is a file; expected the name of a folder to save into")
+    path.mkdir(parents=True, exist_ok=True)
+    return path
+
+
+def _write_data(folder: Path, part: str, suffix: str, data: bytes) -> dict[str, Any]:
+    """Write a data file under a name that its content gives it; what the manifest says of it."""
+    digest = _digest(data)
+    name = f"{part}-{digest[:16]}{suffix}"
+    _write(folder / name, data)
+    return {"name": name, "sha256": digest, "bytes": len(data)}
+
+
+def _write(file: Path, data: bytes) -> None:
+    """Write the file and see it onto the disk, then put it in its place in one step."""
+    part = file.with_name(f"{file.name}.part")
+    with part.open("wb") as stream:
+        stream.write(data)
+        stream.flush()
+        os.fsync(stream.fileno())
+    os.replace(part, file)
+    with suppress(OSError):  # where folders cannot be opened, they cannot be synced either
+        descriptor = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove_others(folder: Path, kept: set[str]) -> None:
+    """Remove the data files of the model that was here before, and what crashed saves have left."""
+    for file in folder.iterdir():
+        stem = file.name.removesuffix(".part")
+        if file.name not in kept and (_DATA.fullmatch(stem) or (stem == MANIFEST != file.name)):
+            file.unlink(missing_ok=True)
+
+
+def _read_manifest(folder: Path) -> dict[str, Any]:
+    """The JSON file, if this version wrote it and not a letter of it has changed."""
+    file = folder / MANIFEST
+    if not file.is_file():
+        raise CorruptModel(f"{file} does not exist: {folder} holds no model of raan")
+    with blaming(file):
+        if file.stat().st_size > LARGEST_MANIFEST:
+            raise CorruptModel(f"{file} is larger than any manifest that raan writes")
+        written = file.read_bytes()
+        manifest = json.loads(written, parse_constant=_refuse)
+        if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
+            raise CorruptModel(f"{file} is not a model of raan: its format is not {FORMAT!r}")
+        _check_version(file, manifest.get("version"))
+        if written != _sealed({key: value for key, value in manifest.items() if key != "checksum"}):
+            raise CorruptModel(f"{file} is damaged: its content does not have the checksum that it states")
+        if manifest.get("kind") not in KINDS:
+            raise CorruptModel(
+                f"{file} holds a model of kind {manifest.get('kind')!r}; this version reads {', '.join(KINDS)}"
+            )
+    return manifest
+
+
+def _check_version(file: Path, found: Any) -> None:
+    if not isinstance(found, int) or isinstance(found, bool) or found < 1:
+        raise CorruptModel(f"{file} states the format version {found!r}; expected a whole number from 1")
+    if found > VERSION:
+        raise CorruptModel(
+            f"{file} is of format version {found}, from a newer raan; this one reads up to {VERSION}: upgrade"
+        )
+
+
+def _read_data(folder: Path, part: str, stated: Any) -> tuple[Path, bytes]:
+    """A data file and its bytes, if they are what the manifest states."""
+    name, size, digest = stated["name"], stated["bytes"], stated["sha256"]
+    if not isinstance(name, str) or not _DATA.fullmatch(name):
+        raise CorruptModel(f"{folder / MANIFEST} names the file {name!r}, which raan never writes")
+    file = folder / name
+    if not file.is_file():
+        raise CorruptModel(f"{file} is missing")
+    found = file.stat().st_size
+    if found != size:
+        raise CorruptModel(f"{file} has {found:,} bytes where {size} were written: it is truncated or damaged")
+    data = file.read_bytes()
+    if _digest(data) != digest:
+        raise CorruptModel(f"{file} is damaged: its content does not have the checksum in {MANIFEST}")
+    return file, data
+
+
+def _tensors(file: Path, data: bytes) -> dict[str, Tensor]:
+    from safetensors.torch import load as unpack
+
+    with blaming(file):
+        return unpack(data)
+
+
+def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
+    """A part of scikit-learn's, if every type in it is known to be harmless or vouched for."""
+    from skops.io import get_untrusted_types, loads
+
+    with blaming(file):
+        vouched = {*HARMLESS, *trusted}
+        unknown = sorted(set(get_untrusted_types(data=data)) - vouched)
+        if unknown:
+            raise CorruptModel(
+                f"{file} holds types that skops does not know to be harmless: {', '.join(unknown)}. If you "
+                f"trust those who made it: load(..., trusted={unknown})"
+            )
+        return loads(data, trusted=sorted(vouched))
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is not JSON")
+
+
+def _sealed(manifest: dict[str, Any]) -> bytes:
+    """The manifest as it is written, with the checksum of the rest of it: one content, one sequence of bytes."""
+    return _encoded(manifest | {"checksum": _digest(_encoded(manifest))})
+
+
+def _encoded(manifest: dict[str, Any]) -> bytes:
+    return json.dumps(manifest, allow_nan=False, sort_keys=True, indent=1).encode()
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,329 @@
+"""AANReweighting, the door: any classifier that takes `sample_weight`, made fair by weights."""
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from functools import partial
+from numbers import Real
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples, check_is_fitted
+
+from raan.fairness.groups import UNKNOWN, check_lengths
+from raan.neighbourhood.weights import aan_weights
+from raan.reweighting.cells import Cells, Plan, PlannedWeights, class_name, read_classes
+from raan.reweighting.embedding import embed
+from raan.reweighting.fitting import (
+    counts_classes_from_zero,
+    fit_weighted,
+    is_linear,
+    is_low_capacity,
+    scores,
+    stratified_folds,
+)
+from raan.reweighting.judge import Judge, Judged
+from raan.reweighting.path import AIMS
+from raan.reweighting.search import search
+
+FOLDS = 3
+"""Folds of the cross-fitting where the training rows themselves cannot judge."""
+
+
+def _estimator_has(name: str) -> Any:
+    """A check for `available_if`: whether the estimator, fitted or not, has the method."""
+
+    def check(self: "AANReweighting") -> bool:
+        getattr(getattr(self, "estimator_", self.estimator), name)  # its AttributeError says more than ours would
+        return True
+
+    return check
+
+
+class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """RAAN for any classifier that takes `sample_weight`: fits it with exact weights, and behaves as it does.
+
+    People weigh more the more those *like them but with another attribute value* point to them. Without `aim` the
+    weights are those of `raan.aan_weights` with the given temperature, balance and strength.
+
+    With `aim` these three are not used: weights are searched for, together with one threshold on the estimator's
+    scores. The totals of the (class, attribute) cells go by an exponent for each class, beside "group" and
+    "sample", the shape within cells by temperatures inf, 0.5 and 0.2. What is tried is judged by predictions for
+    training rows that were left out of the fit. Taken is the best for the aim that loses at most `accuracy_drop`
+    against the plain estimator, judged alike. With more than two classes the threshold stays the estimator's.
+
+    The result is one classifier, deterministic if the estimator is, and needs no attribute to predict.
+
+    Args:
+        estimator: the classifier, or a pipeline that ends in one. It is cloned, never changed.
+        embedding: where neighbours are looked for. None: numeric columns standardised, the others one-hot. Or a
+            transformer (cloned, and fitted to X), a callable of X, or the name of a column of X, or how the names
+            of several columns begin.
+        temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (all of the cell alike).
+        balance: the cells' totals: "group", "sample", "independence", or a mapping {(class, attribute): total}.
+        strength: 0 is the plain estimator, 1 the full weights.
+        aim: None, "equalized_odds", "demographic_parity" or "worst_group".
+        accuracy_drop: how much accuracy the aim may cost: 0.005 is half a point.
+        folds: how rows are left out while the aim is tuned: a number of folds, or "auto". That is 3, or no folds
+            for a linear classifier with 50 rows or more to a coefficient: its own training rows can judge it.
+        min_count: attribute values with fewer rows than this of some class are too rare to judge by.
+        n_jobs: how many fits run at a time while the aim is tuned, as in joblib.
+        random_state: the seed of the folds; None draws them anew at each fit.
+
+    After `fit`:
+        estimator_: the fitted classifier.
+        classes_: the classes, sorted; of two, the second is the favourable one.
+        sample_weight_: the weights it was fitted with, the user's included; None if it was fitted without.
+        threshold_: a score above it means the second class; None if the estimator decides by itself. The score is
+            `predict_proba`'s, or `decision_function`'s where there is none; both stay as the estimator has them.
+        path_: with `aim`, everything tried: `path_.to_frame()`, `path_.plot()`, `path_.chosen`.
+        n_features_in_, feature_names_in_: the estimator's, where it has them.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        embedding: Any = None,
+        temperature: float = 0.5,
+        balance: Any = "group",
+        strength: float = 0.25,
+        aim: str | None = None,
+        accuracy_drop: float = 0.005,
+        folds: Any = "auto",
+        min_count: int = 20,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+    ) -> None:
+        self.estimator = estimator
+        self.embedding = embedding
+        self.temperature = temperature
+        self.balance = balance
+        self.strength = strength
+        self.aim = aim
+        self.accuracy_drop = accuracy_drop
+        self.folds = folds
+        self.min_count = min_count
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> "AANReweighting":
+        """Fit the estimator with the weights; without sensitive features plainly, with a warning.
+
+        Several columns of sensitive features are crossed. Rows of unknown attribute (None, NaN) keep weight 1. The
+        weights multiply the user's `sample_weight`. Rows count alike when they judge, whatever their weights.
+        """
+        self._check_parameters()
+        self.threshold_: float | None = None
+        self.__dict__.pop("path_", None)
+        if sensitive_features is None:
+            warnings.warn(
+                "sensitive_features is None: the estimator is fitted plainly, without reweighting. Pass them to "
+                "fit; within a Pipeline or a search, ask for them by set_fit_request(sensitive_features=True)",
+                stacklevel=2,
+            )
+            return self._fit_estimator(X, y, sample_weight)
+        cells = Cells.of(y, sensitive_features)
+        rows = _num_samples(X)
+        check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
+        given = _check_weights(sample_weight, rows)
+        tuned = self.aim is not None
+        weight = self._tuned_weights(X, cells, given) if tuned else self._weights(X, cells, sensitive_features)
+        return self._fit_estimator(X, y, _product(weight, given))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row; after tuning the second one where its score is above `threshold_`."""
+        check_is_fitted(self)
+        if self.threshold_ is not None:
+            return np.take(self.classes_, scores(self.estimator_, X) > self.threshold_)
+        predicted = self.estimator_.predict(X)
+        coded = counts_classes_from_zero(self.estimator_)
+        return np.take(self.classes_, predicted) if coded else np.asarray(predicted)
+
+    @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The estimator's probabilities, a column for each class; the threshold does not change them."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @available_if(_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
+    def predict_log_proba(self, X: Any) -> np.ndarray:
+        """The logarithms of the estimator's probabilities."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.predict_log_proba(X))
+
+    @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
+    def decision_function(self, X: Any) -> np.ndarray:
+        """The estimator's scores; the threshold does not change them."""
+        check_is_fitted(self)
+        return np.asarray(self.estimator_.decision_function(X))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write what predicting needs into a folder, whole or not at all; `raan.load` reads it."""
+        from raan.files import save
+
+        check_is_fitted(self)
+        save(self, folder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self.estimator)
+        tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+        tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def _fit_estimator(self, X: Any, y: Any, sample_weight: Any) -> "AANReweighting":
+        """Fit a clone of the estimator to all rows, and take over what it knows of its input."""
+        classes = None
+        if counts_classes_from_zero(self.estimator):
+            classes, y = read_classes(y)
+        self.estimator_ = fit_weighted(self.estimator, X, y, sample_weight)
+        self.classes_ = self.estimator_.classes_ if classes is None else classes
+        self.sample_weight_ = sample_weight
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def _weights(self, X: Any, cells: Cells, sensitive_features: Any) -> Float[np.ndarray, "row"] | None:
+        """The weights of the parameters; None for strength 0, which is the plain estimator to the last bit."""
+        if self.strength == 0:
+            return None
+        rows = len(cells.label)
+        # At temperature inf weights are even within cells, wherever the rows lie.
+        vectors = np.ones((rows, 1)) if self.temperature == math.inf else embed(X, self.embedding, rows)
+        balance = self.balance
+        if isinstance(balance, Mapping):
+            balance = _by_name(balance)
+        return aan_weights(
+            vectors,
+            cells.text,
+            sensitive_features,
+            temperature=self.temperature,
+            balance=balance,
+            strength=self.strength,
+        )
+
+    def _tuned_weights(
+        self, X: Any, cells: Cells, given: Float[np.ndarray, "row"] | None
+    ) -> Float[np.ndarray, "row"] | None:
+        """The weights that serve the aim best; the path and the threshold are kept."""
+        group = self._judged_groups(cells)
+        _warn_unknown(cells)
+        y = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
+        weights = PlannedWeights(cells, partial(embed, X, self.embedding, len(y)))
+        judge = Judge(self.estimator, X, y, group, self._fold(X, y, cells, given))
+
+        def judge_all(plans: Sequence[Plan]) -> list[Judged]:
+            jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
+            return list(Parallel(n_jobs=self.n_jobs)(jobs))
+
+        names = tuple(map(class_name, cells.classes.tolist()))
+        self.path_ = search(judge_all, names, str(self.aim), self.accuracy_drop)
+        chosen = self.path_.chosen
+        self.threshold_ = chosen.threshold
+        return weights(chosen.plan)
+
+    def _fold(
+        self, X: Any, y: np.ndarray, cells: Cells, given: Float[np.ndarray, "row"] | None
+    ) -> Int[np.ndarray, "row"] | None:
+        """The fold of each row, stratified by cell; None where the rows that are fitted may judge."""
+        folds = self.folds
+        if folds == "auto":
+            if is_linear(self.estimator) and is_low_capacity(fit_weighted(self.estimator, X, y, given), len(y)):
+                return None
+            folds = FOLDS
+        attributes = len(cells.attribute.names) + 1
+        return stratified_folds(cells.label * attributes + cells.attribute.codes + 1, folds, self.random_state)
+
+    def _judged_groups(self, cells: Cells) -> Int[np.ndarray, "row"]:
+        """The attribute values that the aim is judged by, numbered; UNKNOWN for the others'."""
+        names = np.array(cells.attribute.names)
+        enough = (cells.count.numpy() >= self.min_count).all(0)
+        if enough.sum() < 2:
+            raise ValueError(
+                f"sensitive_features: aim {self.aim!r} compares groups, and {int(enough.sum())} of {len(names)} "
+                f"attribute values have {self.min_count} rows or more of every class; expected two or more. A "
+                "smaller min_count would let rarer ones judge"
+            )
+        if not enough.all():
+            warnings.warn(
+                f"sensitive_features: {', '.join(names[~enough])} are too rare to judge the aim by, with fewer than "
+                f"{self.min_count} rows of some class; they are weighted as all others",
+                stacklevel=4,
+            )
+        # The last entry is read by UNKNOWN (-1).
+        number = np.append(np.where(enough, np.cumsum(enough) - 1, UNKNOWN), UNKNOWN)
+        return np.take(number, cells.attribute.codes)
+
+    def _check_parameters(self) -> None:
+        """An error for a parameter that means nothing; `aan_weights` checks the range of its own."""
+        if isinstance(self.estimator, type):
+            raise TypeError(f"estimator is the class {self.estimator.__name__}; expected an instance of it")
+        if not hasattr(self.estimator, "fit"):
+            raise TypeError(f"estimator is a {type(self.estimator).__name__}; expected a classifier")
+        for name in ("temperature", "strength", "accuracy_drop"):
+            value = getattr(self, name)
+            if not isinstance(value, Real):
+                raise TypeError(f"{name} is {value!r}; expected a number")
+        if self.aim is not None and self.aim not in AIMS:
+            raise ValueError(f"aim is {self.aim!r}; expected None, {', '.join(map(repr, AIMS))}")
+        if not 0 <= self.accuracy_drop <= 1:
+            raise ValueError(f"accuracy_drop is {self.accuracy_drop}; expected a share of the rows, such as 0.005")
+        if self.folds != "auto" and not (isinstance(self.folds, int | np.integer) and self.folds >= 2):
+            raise ValueError(f'folds is {self.folds!r}; expected "auto" or a number from 2 up')
+        if not (isinstance(self.min_count, int | np.integer) and self.min_count >= 2):
+            raise ValueError(f"min_count is {self.min_count!r}; expected a number from 2 up")
+        if not isinstance(self.random_state, int | np.integer | None):
+            raise TypeError(f"random_state is {self.random_state!r}; expected a whole number, or None")
+
+
+def _check_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:
+    """The user's weights as floats, one for each row."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"sample_weight cannot be read as numbers: {error}") from error
+    if weight.shape != (rows,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any():
+        raise ValueError("sample_weight holds values that are negative, nan or infinite")
+    return weight
+
+
+def _warn_unknown(cells: Cells) -> None:
+    unknown = int((cells.attribute.codes == UNKNOWN).sum())
+    if unknown:
+        warnings.warn(
+            f"{unknown} of {len(cells.label)} samples keep weight 1: their attribute is unknown", stacklevel=4
+        )
+
+
+def _by_name(balance: Mapping[Any, float]) -> dict[tuple[str, object], float]:
+    """The totals with their classes as text."""
+    for key in balance:
+        if not (isinstance(key, tuple) and len(key) == 2):
+            raise ValueError(f"balance has the key {key!r}; expected (class, attribute)")
+    return {(class_name(label), attribute): total for (label, attribute), total in balance.items()}
+
+
+def _product(
+    weight: Float[np.ndarray, "row"] | None, given: Float[np.ndarray, "row"] | None
+) -> Float[np.ndarray, "row"] | None:
+    """The weights times those given; None stands for 1 everywhere."""
+    if weight is None or given is None:
+        return given if weight is None else weight
+    return np.asarray(weight * given)

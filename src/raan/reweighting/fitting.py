@@ -1,0 +1,107 @@
+"""Fitting any scikit-learn classifier with weights, and asking it for scores."""
+
+from collections.abc import Callable
+from inspect import Parameter, signature
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn import get_config
+from sklearn.base import clone
+from sklearn.linear_model._base import LinearClassifierMixin
+from sklearn.pipeline import Pipeline
+from sklearn.utils import _safe_indexing
+
+ROWS_PER_COEFFICIENT = 50
+"""From so many rows a coefficient on, a linear classifier's own training rows judge it as well as others would."""
+
+
+def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Float[np.ndarray, "row"] | None) -> Any:
+    """A clone of the estimator, fitted; without weights the argument is not passed at all."""
+    model = clone(estimator)
+    if sample_weight is None:
+        return model.fit(X, y)
+    classifier, argument = _last_step(model)
+    if not _takes_weights(classifier):
+        raise TypeError(
+            f"estimator {type(classifier).__name__} takes no sample_weight; expected one whose fit does"
+        )
+    if argument != "sample_weight" and get_config()["enable_metadata_routing"]:
+        classifier.set_fit_request(sample_weight=True)
+        argument = "sample_weight"
+    return model.fit(X, y, **{argument: sample_weight})
+
+
+def counts_classes_from_zero(estimator: Any) -> bool:
+    """Whether this is one of XGBoost's estimators, which take no other classes than 0, 1, ..."""
+    classifier, _ = _last_step(estimator)
+    return any(kind.__module__.split(".")[0] == "xgboost" for kind in type(classifier).__mro__)
+
+
+def is_low_capacity(model: Any, rows: int) -> bool:
+    """Whether the fitted model is linear with few coefficients for so many rows."""
+    classifier, _ = _last_step(model)
+    return is_linear(model) and rows >= ROWS_PER_COEFFICIENT * np.size(getattr(classifier, "coef_", ()))
+
+
+def is_linear(estimator: Any) -> bool:
+    """Whether this is one of scikit-learn's linear classifiers, perhaps at the end of a pipeline."""
+    classifier, _ = _last_step(estimator)
+    return isinstance(classifier, LinearClassifierMixin)
+
+
+def score_method(estimator: Any) -> str | None:
+    """The method whose values a threshold can cut, if the estimator has one."""
+    return next((name for name in ("predict_proba", "decision_function") if hasattr(estimator, name)), None)
+
+
+def scores(model: Any, X: Any) -> Float[np.ndarray, "row"]:
+    """How much a fitted binary classifier inclines to its second class."""
+    method = score_method(model)
+    values = np.asarray(getattr(model, str(method))(X), dtype=np.float64)
+    return values[:, 1] if method == "predict_proba" else values.reshape(len(values))
+
+
+def stratified_folds(cell: Int[np.ndarray, "row"], folds: int, seed: int | None) -> Int[np.ndarray, "row"]:
+    """The fold of each row, at random; each cell's rows are dealt out evenly."""
+    shuffled = np.random.default_rng(seed).permutation(len(cell))
+    by_cell = shuffled[np.argsort(cell[shuffled], kind="stable")]
+    fold = np.empty(len(cell), dtype=np.int64)
+    # One deal through all cells: a class of two rows or more is then in two folds or more, and never unseen.
+    fold[by_cell] = np.arange(len(cell)) % folds
+    return fold
+
+
+def out_of_fold(
+    estimator: Any,
+    ask: Callable[[Any, Any], np.ndarray],
+    X: Any,
+    y: Shaped[np.ndarray, "row"],
+    sample_weight: Float[np.ndarray, "row"] | None,
+    fold: Int[np.ndarray, "row"],
+) -> Shaped[np.ndarray, "row"]:
+    """What a model that was fitted without a row's fold says of the row, for all rows."""
+    parts, places = [], []
+    for left_out in range(fold.max() + 1):
+        seen, held = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
+        weight = None if sample_weight is None else sample_weight[seen]
+        model = fit_weighted(estimator, _safe_indexing(X, seen), y[seen], weight)
+        parts.append(ask(model, _safe_indexing(X, held)))
+        places.append(held)
+    answer = np.concatenate(parts)
+    return answer[np.argsort(np.concatenate(places))]
+
+
+def _last_step(estimator: Any) -> tuple[Any, str]:
+    """The classifier itself, and the name by which `fit` takes its weights: pipelines may stand around it."""
+    if not isinstance(estimator, Pipeline):
+        return estimator, "sample_weight"
+    name, step = estimator.steps[-1]
+    classifier, argument = _last_step(step)
+    return classifier, f"{name}__{argument}"
+
+
+def _takes_weights(estimator: Any) -> bool:
+    """Whether `fit` takes sample_weight, by name or among any keywords."""
+    parameters = signature(estimator.fit).parameters.values()
+    return any(p.name == "sample_weight" or p.kind is Parameter.VAR_KEYWORD for p in parameters)

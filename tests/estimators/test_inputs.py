@@ -1,0 +1,261 @@
+"""Bad input is refused by an error that names the argument, and never by a traceback from inside torch."""
+
+import re
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as arrays
+
+from crowd import crowd
+from raan.estimators import RAANClassifier
+
+pytestmark = pytest.mark.usefixtures("as_users_call")
+
+
+def quick(**parameters):
+    defaults = dict(hidden_layer_sizes=(4,), head_layer_sizes=(), epochs=1, random_state=0)
+    return RAANClassifier(**defaults | parameters)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        (dict(scope="all"), ValueError, "scope is 'all'; expected 'model' or 'head'"),
+        (dict(balance=np.ones(2)), ValueError, "balance is array"),
+        (dict(balance=None), ValueError, "balance is None"),
+        (dict(style="lion"), ValueError, "style is 'lion'"),
+        (dict(aim="fairness"), ValueError, "aim is 'fairness'; expected 'worst_group' or"),
+        (dict(missing="drop"), ValueError, "missing is 'drop'; expected 'ignore' or 'group' or 'error'"),
+        (dict(temperature=-1), ValueError, "temperature is -1; expected a number from 0 to inf"),
+        (dict(temperature=float("nan")), ValueError, "temperature is nan"),
+        (dict(temperature="warm"), ValueError, "temperature is 'warm'"),
+        (dict(averaging_rate=1.1), ValueError, "averaging_rate is 1.1; expected a number from 0 to 1"),
+        (dict(strength=2), ValueError, "strength is 2"),
+        (dict(strength=True), ValueError, "strength is True"),
+        (dict(dropout=1.0), ValueError, "dropout is 1.0"),
+        (dict(accuracy_drop=-0.1), ValueError, "accuracy_drop is -0.1"),
+        (dict(validation_fraction=1.0), ValueError, "validation_fraction is 1.0"),
+        (dict(validation_fraction=0.0), ValueError, "validation_fraction is 0, but an aim is chosen on"),
+        (dict(batch_size=0), ValueError, "batch_size is 0; expected a whole number from 1"),
+        (dict(batch_size=2.5), ValueError, "batch_size is 2.5"),
+        (dict(hidden_layer_sizes=(8, 0)), ValueError, r"hidden_layer_sizes is \(8, 0\)"),
+        (dict(hidden_layer_sizes="8"), ValueError, "hidden_layer_sizes is '8'"),
+        (dict(head_layer_sizes=(2.5,)), ValueError, "head_layer_sizes is"),
+        (dict(encoder="resnet"), TypeError, "encoder is a str; expected an nn.Module or None"),
+        (dict(encoder=torch.nn.Linear), TypeError, "encoder is a type"),
+        (dict(lr=0.0), ValueError, "lr is 0.0; expected a positive number, or a pair"),
+        (dict(lr=(1e-3, 1e-3, 1e-3)), ValueError, "lr is"),
+        (dict(lr=float("inf")), ValueError, "lr is inf"),
+        (dict(epochs=0), ValueError, 'epochs is 0; expected "auto", a whole number'),
+        (dict(epochs=(1, "auto")), ValueError, "epochs is"),
+        (dict(random_state=-1), ValueError, "random_state is -1"),
+        (dict(random_state="seed"), ValueError, "random_state is 'seed'"),
+    ],
+    ids=lambda value: str(value) if isinstance(value, dict) else "",
+)
+def test_a_parameter_that_means_nothing_is_an_error_at_fit_that_names_it(parameters, error, message):
+    X, y, a = crowd(40)
+    model = quick(**parameters)
+    with pytest.raises(error, match=message):
+        model.fit(X, y, sensitive_features=a)
+
+
+CASES = {
+    "X is text": (dict(X=[["a", "b"]] * 40), "X: could not convert string to float"),
+    "X is missing": (dict(X=None), "X"),
+    "X is flat": (dict(X=np.ones(40)), "X: Expected 2D array, got 1D array"),
+    "X is empty": (dict(X=np.ones((0, 3)), y=[], sensitive_features=[]), r"X: Found array with 0 sample\(s\)"),
+    "X has no columns": (dict(X=np.ones((40, 0))), r"X: Found array with 0 feature\(s\)"),
+    "X holds nan": (dict(X=np.full((40, 2), np.nan)), "Input X contains NaN"),
+    "X holds inf": (dict(X=np.full((40, 2), np.inf)), "Input X contains infinity"),
+    "X is too large": (dict(X=np.linspace(-1e300, 1e300, 80).reshape(40, 2)), "X holds numbers in column 0"),
+    "X is larger than a float": (dict(X=[[10**400]] * 40), "X"),
+    "X is complex": (dict(X=np.ones((40, 2)) * 1j), "X: Complex data not supported"),
+    "y is missing": (dict(y=None), "y"),
+    "y is short": (dict(y=np.arange(39) % 2), "y has 39, X has 40"),
+    "y is continuous": (dict(y=np.linspace(0, 1, 40)), "y: Unknown label type: continuous"),
+    "y holds nan": (dict(y=[float("nan"), *[0, 1] * 19, 1]), "Input y contains NaN"),
+    "y is of two axes": (dict(y=np.ones((40, 2))), "y should be a 1d array"),
+    "y mixes kinds": (dict(y=np.array([0, "a"] * 20, dtype=object)), "y"),
+    "y is one class": (dict(y=np.zeros(40)), "y holds one class only"),
+    "sensitive_features is short": (dict(sensitive_features=[0, 1]), "sensitive_features has 2, X has 40"),
+    "sensitive_features is a scalar": (dict(sensitive_features=1), "sensitive_features is a int"),
+    "sensitive_features is of three axes": (
+        dict(sensitive_features=np.ones((40, 1, 1))),
+        "sensitive_features has",
+    ),
+    "sensitive_features holds lists": (dict(sensitive_features=[[[0]]] * 40), "sensitive_features"),
+    "sensitive_features is unknown": (dict(sensitive_features=[None] * 40), "sensitive_features is unknown"),
+    "sample_weight is short": (dict(sample_weight=[1.0]), "sample_weight has 1, X has 40"),
+    "sample_weight is negative": (dict(sample_weight=[-1.0, *[1] * 39]), "sample_weight is -1 in row 0"),
+    "sample_weight is zero": (dict(sample_weight=np.zeros(40)), "sample_weight is zero in every row"),
+    "sample_weight holds nan": (dict(sample_weight=np.full(40, np.nan)), "Input sample_weight contains NaN"),
+    "sample_weight is a table": (dict(sample_weight=np.ones((40, 2))), "sample_weight has shape"),
+    "sample_weight leaves one class": (
+        dict(sample_weight=np.arange(40) % 2, y=np.arange(40) % 2),
+        "y holds one class",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_bad_argument_is_an_error_that_names_it(case):
+    change, message = CASES[case]
+    X, y, a = crowd(40)
+    given_ = dict(X=X, y=y, sensitive_features=a) | change
+    with pytest.raises((ValueError, TypeError), match=message):
+        quick().fit(given_.pop("X"), given_.pop("y"), **given_)
+
+
+def test_prediction_refuses_what_does_not_fit():
+    X, y, a = crowd(40)
+    model = quick().fit(X, y, sensitive_features=a)
+    with pytest.raises(ValueError, match="X has 3 features, but RAANClassifier is expecting 5"):
+        model.predict(X[:, :3])
+    with pytest.raises(ValueError, match="X: Found array with 0 sample"):
+        model.predict(X[:0])
+    single = quick().fit(X.astype(np.float32), y, sensitive_features=a)
+    with pytest.raises(ValueError, match="X holds numbers in row 1 that are too large for this model"):
+        single.predict_proba([[0.0] * 5, [1e300] * 5])
+
+
+class TestMissing:
+    """The one parameter for unknown attributes."""
+
+    def setup_method(self):
+        self.X, self.y, a = crowd(200)
+        self.words = np.array(["f", "m"], dtype=object)[a]
+        self.words[::10] = None
+
+    def fitted(self, attribute, **parameters):
+        return quick(epochs=2, aim=None, validation_fraction=0.0, **parameters).fit(
+            self.X, self.y, sensitive_features=attribute
+        )
+
+    @pytest.mark.parametrize("unknown", [None, float("nan"), pd.NA, pd.NaT])
+    def test_ignored_rows_are_in_no_group(self, unknown):
+        self.words[::10] = unknown
+        model = self.fitted(self.words)
+        assert model.groups_ == ("f", "m")
+        codes = np.array(
+            [-1 if word not in ("f", "m") else ["f", "m"].index(word) for word in self.words.astype(str)]
+        )
+        from raan.estimators.inputs import read_attribute
+
+        np.testing.assert_array_equal(read_attribute(self.words, "ignore", 200).codes, codes)
+
+    def test_ignored_rows_still_train_with_their_own_loss(self):
+        known = np.array([word is not None for word in self.words])
+        without = quick(epochs=2, aim=None, validation_fraction=0.0, batch_size=200).fit(
+            self.X[known], self.y[known], sensitive_features=self.words[known]
+        )
+        with_them = quick(epochs=2, aim=None, validation_fraction=0.0, batch_size=200).fit(
+            self.X, self.y, sensitive_features=self.words
+        )
+        assert not np.allclose(without.predict_proba(self.X), with_them.predict_proba(self.X))
+
+    def test_a_group_of_the_unknown_is_a_group_like_any_other(self):
+        model = self.fitted(self.words, missing="group")
+        assert model.groups_ == ("f", "m", "unknown")
+        named = self.words.copy()
+        named[::10] = "zzz"
+        np.testing.assert_array_equal(model.predict_proba(self.X), self.fitted(named).predict_proba(self.X))
+
+    def test_refused_rows_are_counted(self):
+        with pytest.raises(
+            ValueError, match=r"sensitive_features is unknown \(None or NaN\) in 20 of 200 rows, first in row 0"
+        ):
+            self.fitted(self.words, missing="error")
+        self.words[:] = "f"
+        self.words[100:] = "m"
+        assert self.fitted(self.words, missing="error").groups_ == ("f", "m")
+
+    def test_a_row_with_any_unknown_part_is_unknown(self):
+        second = np.array(["b", "w"], dtype=object)[np.random.default_rng(0).integers(2, size=200)]
+        second[5] = None
+        crossed = self.fitted(np.stack([self.words, second], axis=1), missing="group")
+        assert crossed.groups_ == ("f × b", "f × w", "m × b", "m × w", "unknown")
+
+    def test_nobody_known_is_an_error_or_one_group(self):
+        with pytest.raises(ValueError, match="sensitive_features is unknown"):
+            self.fitted([None] * 200)
+        with pytest.warns(UserWarning, match="one value only"):
+            assert self.fitted([None] * 200, missing="group").groups_ == ()
+
+
+ANY_NUMBER = st.one_of(st.floats(width=64), st.integers(-(10**20), 10**20))
+ANY_VALUE = st.one_of(ANY_NUMBER, st.text(max_size=3), st.none(), st.booleans())
+
+
+@st.composite
+def columns(draw, rows):
+    """A column of about this many values: numbers, text, mixtures, arrays of any type, or no column at all."""
+    size = draw(st.sampled_from([rows, rows, rows, rows, 0, 1, rows + 1]))
+    return draw(
+        st.one_of(
+            st.lists(st.integers(0, 2), min_size=size, max_size=size),
+            st.lists(st.sampled_from(["a", "b"]), min_size=size, max_size=size),
+            st.lists(ANY_VALUE, min_size=size, max_size=size),
+            st.lists(ANY_VALUE, min_size=size, max_size=size).map(lambda values: np.array(values, dtype=object)),
+            arrays.arrays(arrays.scalar_dtypes(), size),
+            arrays.arrays(np.int64, (size, 2), elements=st.integers(0, 1)),
+            st.just(np.zeros(size)),
+            ANY_VALUE,
+        )
+    )
+
+
+@st.composite
+def tables(draw, rows):
+    """Features of every kind: sound ones, odd types and shapes, extreme numbers."""
+    return draw(
+        st.one_of(
+            arrays.arrays(np.float64, (rows, 2), elements=st.floats(-5, 5)),
+            arrays.arrays(st.sampled_from([np.float32, np.float64, np.int8, bool]), (rows, 3)),
+            arrays.arrays(
+                arrays.scalar_dtypes(), st.sampled_from([(rows, 2), (rows,), (rows, 0), (0, 2), (rows, 2, 2)])
+            ),
+            arrays.arrays(np.float64, (rows, 1)).map(torch.from_numpy),
+            st.lists(st.lists(ANY_VALUE, max_size=2), min_size=rows, max_size=rows),
+            ANY_VALUE,
+        )
+    )
+
+
+@st.composite
+def calls(draw):
+    """The arguments of a fit: mostly of one length, of any kind."""
+    rows = draw(st.sampled_from([1, 2, 3, 8, 30]))
+    sound = st.just(np.arange(rows) % 2)
+    return dict(
+        X=draw(tables(rows)),
+        y=draw(st.one_of(sound, columns(rows))),
+        sensitive_features=draw(st.one_of(sound.map(lambda a: a[::-1]), columns(rows))),
+        sample_weight=draw(st.one_of(st.none(), st.none(), columns(rows))),
+    )
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(calls(), st.sampled_from(["ignore", "group", "error"]))
+def test_whatever_comes_there_is_a_result_or_an_error_that_names_the_argument(call, missing):
+    arguments = dict(call)
+    X, y = arguments.pop("X"), arguments.pop("y")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            model = quick(missing=missing).fit(X, y, **arguments)
+            probability = model.predict_proba(X)
+        except (ValueError, TypeError) as error:
+            said = str(error)
+            model = None
+    if model is None:
+        assert re.search(r"\b(X|y|sensitive_features|sample_weight)\b", said)
+        return
+    assert np.isfinite(probability).all()
+    assert probability.shape == (len(X), len(model.classes_))
+    assert set(model.predict(X)) <= set(model.classes_)

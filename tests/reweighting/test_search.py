@@ -1,0 +1,338 @@
+"""How weights and threshold are tuned to an aim."""
+
+import math
+
+import numpy as np
+import pytest
+from matplotlib.figure import Figure
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.svm import LinearSVC
+from sklearn.tree import DecisionTreeClassifier
+
+from raan import metrics
+from raan.reweighting import AANReweighting
+from raan.reweighting.cells import Plan
+from raan.reweighting.fitting import stratified_folds
+from raan.reweighting.judge import Judge, count_by_threshold
+from raan.reweighting.path import AIMS, Path, Point, Rule
+from raan.reweighting.search import _neighbours, coarse_plans, search
+from reweighting.people import Memory, people
+
+
+def _measure(aim, y, predicted, a):
+    return getattr(metrics, AIMS[aim])(y, predicted, sensitive_features=a)
+
+
+@pytest.mark.parametrize("aim", AIMS)
+@pytest.mark.parametrize(
+    "estimator", [LogisticRegression(), HistGradientBoostingClassifier(max_iter=10, random_state=0)]
+)
+def test_it_improves_its_aim_on_rows_it_has_not_seen(estimator, aim):
+    X, y, a = people(3000)
+    unseen, truth, groups = people(6000, seed=1)
+    plain = estimator.fit(X, y)
+    model = AANReweighting(estimator, aim=aim, accuracy_drop=0.03).fit(X, y, sensitive_features=a)
+    before = _measure(aim, truth, plain.predict(unseen), groups)
+    after = _measure(aim, truth, model.predict(unseen), groups)
+    better = after - before if aim == "worst_group" else before - after
+    assert better > 0.15
+    assert model.score(unseen, truth) > plain.score(unseen, truth) - 0.05
+
+
+def test_the_path_begins_with_the_plain_estimator_and_the_choice_keeps_its_allowance():
+    X, y, a = people(3000)
+    plain = LogisticRegression().fit(X, y)
+    for drop in (0.0, 0.01, 0.05):
+        path = (
+            AANReweighting(LogisticRegression(), aim="equalized_odds", accuracy_drop=drop)
+            .fit(X, y, sensitive_features=a)
+            .path_
+        )
+        assert path[0] == path.plain
+        assert (path.plain.balance, path.plain.threshold) == ("plain", 0.5)
+        assert path.plain.accuracy == pytest.approx(plain.score(X, y))
+        assert path.plain.equalized_odds_gap == pytest.approx(
+            metrics.equalized_odds_gap(y, plain.predict(X), sensitive_features=a)
+        )
+        assert path.chosen.accuracy >= path.plain.accuracy - drop
+        assert path.chosen.equalized_odds_gap <= path.plain.equalized_odds_gap
+
+
+def test_the_choice_is_what_is_refitted_and_its_threshold_what_predicts():
+    X, y, a = people(3000)
+    model = AANReweighting(LogisticRegression(), aim="worst_group", accuracy_drop=0.02).fit(
+        X, y, sensitive_features=a
+    )
+    chosen = model.path_.chosen
+    assert model.threshold_ == chosen.threshold != 0.5
+    probability = LogisticRegression().fit(X, y, sample_weight=model.sample_weight_).predict_proba(X)
+    np.testing.assert_array_equal(model.predict_proba(X), probability)
+    np.testing.assert_array_equal(model.predict(X), probability[:, 1] > model.threshold_)
+    # In-sample, judge and result are the same predictions.
+    assert model.score(X, y) == pytest.approx(chosen.accuracy)
+    assert metrics.worst_group_accuracy(y, model.predict(X), sensitive_features=a) == pytest.approx(
+        chosen.worst_group_accuracy
+    )
+
+
+def test_scores_are_decision_functions_where_there_are_no_probabilities():
+    X, y, a = people(2000)
+    model = AANReweighting(LinearSVC(), aim="demographic_parity", accuracy_drop=0.05).fit(
+        X, y, sensitive_features=a
+    )
+    assert model.path_.plain.threshold == 0.0
+    np.testing.assert_array_equal(model.predict(X), model.decision_function(X) > model.threshold_)
+    assert model.path_.chosen.demographic_parity_gap < model.path_.plain.demographic_parity_gap - 0.1
+
+
+def test_tuning_twice_gives_the_same_to_the_last_bit():
+    X, y, a = people()
+    for estimator in (LogisticRegression(), HistGradientBoostingClassifier(max_iter=5, random_state=0)):
+        first, second = (
+            AANReweighting(estimator, aim="equalized_odds", n_jobs=jobs).fit(X, y, sensitive_features=a)
+            for jobs in (None, 2)
+        )
+        assert first.path_.points == second.path_.points
+        np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
+        np.testing.assert_array_equal(first.predict(X), second.predict(X))
+
+
+def test_it_neither_reads_nor_moves_the_global_random_state():
+    X, y, a = people()
+    model = AANReweighting(DecisionTreeClassifier(max_depth=3, random_state=0), aim="worst_group")
+    np.random.seed(0)  # noqa: NPY002
+    first = model.fit(X, y, sensitive_features=a).path_.points
+    after = np.random.random()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    assert np.random.random() == after  # noqa: NPY002
+    assert model.fit(X, y, sensitive_features=a).path_.points == first
+    assert model.set_params(random_state=1).fit(X, y, sensitive_features=a).path_.points != first
+
+
+def test_rows_are_judged_by_models_that_have_not_seen_them():
+    X, y, a = people()
+    path = AANReweighting(Memory(), aim="worst_group").fit(X, y, sensitive_features=a).path_
+    # It is right about all it has seen, and says "no" to all else: only so can its accuracy be the share of "no".
+    assert path.plain.accuracy == pytest.approx((y == 0).mean())
+    assert path.plain.worst_group_accuracy == 0
+
+
+def test_the_training_rows_of_a_linear_classifier_judge_it_if_there_are_enough_of_them():
+    X, y, a = people(400)
+    wide = np.hstack([X, np.random.default_rng(5).normal(size=(400, 30))])
+    for features, trusted in ((X, True), (wide, False)):
+        plain = (
+            AANReweighting(LogisticRegression(), aim="worst_group").fit(features, y, sensitive_features=a).path_[0]
+        )
+        seen = LogisticRegression().fit(features, y).score(features, y)
+        assert (plain.accuracy == pytest.approx(seen)) == trusted
+    folded = (
+        AANReweighting(LogisticRegression(), aim="worst_group", folds=5).fit(X, y, sensitive_features=a).path_[0]
+    )
+    assert folded.accuracy != pytest.approx(LogisticRegression().fit(X, y).score(X, y))
+
+
+def test_folds_hold_every_cell_in_proportion():
+    cell = np.random.default_rng(0).choice(6, 500, p=[0.5, 0.3, 0.1, 0.06, 0.03, 0.01])
+    fold = stratified_folds(cell, 3, 0)
+    for each in range(6):
+        counts = np.bincount(fold[cell == each], minlength=3)
+        assert counts.max() - counts.min() <= 1
+    assert (stratified_folds(cell, 3, 0) == fold).all()
+    assert (stratified_folds(cell, 3, 1) != fold).any()
+
+
+@pytest.mark.parametrize("rows", [3, 50, 3000])
+def test_counts_by_threshold_agree_with_a_loop(rows):
+    rng = np.random.default_rng(rows)
+    score = np.round(rng.random(rows), 2 if rows == 50 else 12)  # with ties, and without
+    label, group = rng.integers(0, 2, rows), rng.integers(-1, 3, rows)
+    label[:2], group[0] = (0, 1), 2
+    judged = count_by_threshold(score, label, group, 0.5)
+    assert judged.threshold[0] == 0.5
+    assert len(judged.threshold) <= 1001
+    for place in range(0, len(judged.threshold), max(1, len(judged.threshold) // 20)):
+        predicted = score > judged.threshold[place]
+        for c in range(2):
+            for g in (0, 1, 2, -1):
+                here = (label == c) & (group == g)
+                assert judged.counts[place, c, g].tolist() == [(here & ~predicted).sum(), (here & predicted).sum()]
+
+
+def test_every_order_of_the_scores_has_its_threshold():
+    score = np.array([0.1, 0.4, 0.4, 0.9])
+    judged = count_by_threshold(score, np.array([0, 1, 0, 1]), np.array([0, 0, 1, 1]), 0.5)
+    assert {tuple(score > t) for t in judged.threshold} >= {(False, True, True, True), (False, False, False, True)}
+
+
+def test_the_noise_is_the_standard_error_of_the_metric():
+    X, y, a = people(4000)
+    judge = Judge(LogisticRegression(), X, y, a, None)
+    noise = judge(None).noise("worst_group")
+    plain = LogisticRegression().fit(X, y)
+    worst = metrics.worst_group_accuracy(y, plain.predict(X), sensitive_features=a)
+    rows = ((y == 1) & (a == 0)).sum()
+    assert noise == pytest.approx(math.sqrt(worst * (1 - worst) / rows), rel=0.2)
+
+
+def _point(accuracy, gap):
+    return Point(0, "plain", (), math.inf, 0.5, accuracy, gap, gap, 1 - gap)
+
+
+def test_the_best_for_the_aim_within_the_allowance_is_taken():
+    points = [_point(0.90, 0.20), _point(0.895, 0.10), _point(0.88, 0.02)]
+    for aim in AIMS:
+        path = Path(tuple(points), Rule(aim, 0.0), 0.006, ("no", "yes"))
+        assert path.chosen == points[1]
+        assert path.best(0.0) == points[0]
+        assert path.best(0.05) == points[2]
+
+
+def test_luck_within_the_noise_costs_no_accuracy():
+    points = (_point(0.90, 0.20), _point(0.895, 0.004), _point(0.88, 0.001))
+    assert Path(points, Rule("equalized_odds", 0.0), 0.05, ()).chosen == points[2]
+    assert Path(points, Rule("equalized_odds", 0.02), 0.05, ()).chosen == points[1]
+    assert Path(points, Rule("worst_group", 0.02), 0.05, ()).chosen == points[2]
+
+
+def test_the_search_is_coarse_then_fine_and_ends_where_the_aim_no_longer_moves():
+    X, y, a = people(1500)
+    judge = Judge(LogisticRegression(), X, y, a, None)
+    rounds = []
+
+    def judge_all(plans):
+        rounds.append(list(plans))
+        return [judge(None)] * len(plans)  # nothing helps
+
+    search(judge_all, ("0", "1"), "equalized_odds", 0.01)
+    assert [len(plans) for plans in rounds] == [1, 13, 2, 3]
+    assert rounds[0] == [Plan("plain")]
+    assert rounds[1] == list(coarse_plans(2))
+    assert {plan.temperature for plan in rounds[2]} == {0.5, 0.2}
+
+
+def test_neighbours_lie_half_way_to_the_next_levels():
+    levels = [{0.0, 1.0, 3.0, 6.0}, {0.0, 0.5, 2.0}]
+    found = {plan.exponents for plan in _neighbours(Plan("exponents", (3.0, 0.0), 0.5), levels)}
+    assert found == {(2.0, 0.0), (4.5, 0.0), (3.0, 0.25)}
+
+
+def test_a_search_reaches_exponents_between_the_coarse_ones():
+    X, y, a = people(3000)
+    path = (
+        AANReweighting(LogisticRegression(), aim="equalized_odds", accuracy_drop=0.02)
+        .fit(X, y, sensitive_features=a)
+        .path_
+    )
+    tried = {p.exponents for p in path if p.balance == "exponents"}
+    assert tried - {plan.exponents for plan in coarse_plans(2)}
+    assert {p.temperature for p in path} == {math.inf, 0.5, 0.2}
+    assert {p.balance for p in path} == {"plain", "exponents", "group", "sample"}
+
+
+def test_the_path_is_a_table_with_one_choice(tmp_path):
+    X, y, a = people()
+    model = AANReweighting(LogisticRegression(), aim="demographic_parity").fit(
+        X, np.array(["no", "yes"])[y], sensitive_features=a
+    )
+    path = model.path_
+    table = path.to_frame()
+    assert len(table) == len(path) == len(path.points)
+    assert table["chosen"].sum() == 1
+    row = table[table["chosen"]].iloc[0]
+    assert row["allowed"]
+    assert (row["threshold"], row["accuracy"]) == (path.chosen.threshold, path.chosen.accuracy)
+    assert {"exponent of no", "exponent of yes", "balance", "temperature"} <= set(table)
+    assert not table.loc[~table["allowed"], "accuracy"].ge(path.plain.accuracy - 0.005).any()
+    assert path[-1] == path[1:][-1]
+    assert "fits" in repr(path)
+
+
+def test_the_path_plots_itself(tmp_path):
+    X, y, a = people()
+    path = AANReweighting(LogisticRegression(), aim="demographic_parity").fit(X, y, sensitive_features=a).path_
+    axes = path.plot()
+    axes.figure.savefig(tmp_path / "path.png")
+    assert axes.get_ylabel() == "demographic parity gap (%)"
+    (line,) = (line for line in axes.lines if line.get_label() == "trade-off")
+    across, up = line.get_data()
+    assert (np.diff(across) <= 0).all()
+    assert (np.diff(up) < 0).all()
+    own = Figure().subplots()
+    assert path.plot(own) is own
+
+
+def test_the_frontier_holds_no_point_that_another_betters():
+    X, y, a = people()
+    path = AANReweighting(LogisticRegression(), aim="worst_group").fit(X, y, sensitive_features=a).path_
+    best = path.frontier()
+    for point in best:
+        assert not any(
+            p.accuracy >= point.accuracy and p.worst_group_accuracy > point.worst_group_accuracy for p in path
+        )
+    assert path.chosen in best
+
+
+@pytest.mark.parametrize("aim", AIMS)
+def test_more_than_two_classes_and_groups_are_tuned_without_a_threshold(aim):
+    X, y, a = people(3000, groups=3)
+    label = np.where((y == 1) & (X[:, 2] > 0), 2, y)
+    model = AANReweighting(LogisticRegression(), aim=aim, accuracy_drop=0.04).fit(X, label, sensitive_features=a)
+    assert model.threshold_ is None
+    assert set(model.predict(X)) == {0, 1, 2}
+    before, after = (getattr(point, AIMS[aim]) for point in (model.path_.plain, model.path_.chosen))
+    assert (after - before if aim == "worst_group" else before - after) > 0.02
+    np.testing.assert_allclose(_measure(aim, label, model.predict(X), a), after)
+
+
+def test_the_users_weights_are_part_of_every_fit():
+    X, y, a = people()
+    own = np.where(y == 1, 50.0, 1.0)
+    for aim in (None, "worst_group"):
+        model = AANReweighting(LogisticRegression(), aim=aim, accuracy_drop=0.0, strength=0.1)
+        model.fit(X, y, sensitive_features=a, sample_weight=own)
+        assert model.predict_proba(X)[:, 1].mean() > 0.7
+    heavy = LogisticRegression().fit(X, y, sample_weight=own)
+    assert model.path_.plain.accuracy == pytest.approx(heavy.score(X, y))
+
+
+def test_unknown_attributes_count_in_the_accuracy_only():
+    X, y, a = people()
+    known = a.astype(float)
+    known[::3] = np.nan
+    model = AANReweighting(LogisticRegression(), aim="worst_group")
+    with pytest.warns(UserWarning, match="400 of 1200 samples keep weight 1: their attribute is unknown"):
+        model.fit(X, y, sensitive_features=known)
+    plain = LogisticRegression().fit(X, y)
+    assert model.path_.plain.accuracy == pytest.approx(plain.score(X, y))
+    rest = np.isfinite(known)
+    worst = metrics.worst_group_accuracy(y[rest], plain.predict(X[rest]), sensitive_features=a[rest])
+    assert model.path_.plain.worst_group_accuracy == pytest.approx(worst)
+    if model.sample_weight_ is not None:
+        assert (model.sample_weight_[::3] == 1).all()
+
+
+def test_groups_too_rare_to_judge_by_are_named_and_left_out():
+    X, y, a = people()
+    group = np.array(["f", "m"], dtype=object)[a]
+    group[:10] = "x"
+    model = AANReweighting(LogisticRegression(), aim="equalized_odds")
+    with pytest.warns(
+        UserWarning, match="sensitive_features: x are too rare to judge the aim by, with fewer than 20"
+    ):
+        model.fit(X, y, sensitive_features=group)
+    rest = group != "x"
+    gap = metrics.equalized_odds_gap(
+        y[rest], LogisticRegression().fit(X, y).predict(X[rest]), sensitive_features=group[rest]
+    )
+    assert model.path_.plain.equalized_odds_gap == pytest.approx(gap)
+
+
+def test_an_aim_that_compares_nothing_is_an_error():
+    X, y, a = people()
+    model = AANReweighting(LogisticRegression(), aim="equalized_odds")
+    with pytest.raises(ValueError, match="sensitive_features: aim 'equalized_odds' compares groups, and 1 of 1"):
+        model.fit(X, y, sensitive_features=np.zeros(len(y)))
+    with pytest.raises(ValueError, match="0 of 2 attribute values have 20 rows or more of every class"):
+        model.fit(X[:30], y[:30], sensitive_features=a[:30])

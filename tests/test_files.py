@@ -1,0 +1,618 @@
+"""Saved models: they come back as they were, no folder can run code, and no crash loses a model."""
+
+import json
+import os
+import pickle
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+from safetensors.torch import load as read_tensors
+from safetensors.torch import save as pack_tensors
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from torch import nn
+
+from crowd import crowd
+from raan.estimators import RAANClassifier
+from raan.files import CorruptModel, Parts, folder, load, save
+from raan.files.folder import MANIFEST
+from raan.files.plain import from_json, to_json
+
+
+def fitted(seed=0, rows=120, **settings):
+    X, y, a = crowd(rows)
+    defaults = dict(hidden_layer_sizes=(8,), head_layer_sizes=(), epochs=2, random_state=seed)
+    return RAANClassifier(**defaults | settings).fit(X, y, sensitive_features=a)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return fitted()
+
+
+@pytest.fixture
+def saved(model, tmp_path):
+    model.save(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def tensors_file(saved):
+    (file,) = saved.glob("*.safetensors")
+    return file
+
+
+def forge(saved, change):
+    """Change the manifest as someone would who knows how checksums are made."""
+    manifest = json.loads((saved / MANIFEST).read_text())
+    del manifest["checksum"]
+    change(manifest)
+    (saved / MANIFEST).write_bytes(folder._sealed(manifest))
+
+
+def forge_data(saved, data, name=None):
+    """Put other bytes in the tensors' place, with the right checksum."""
+    tensors_file(saved).unlink()
+    name = name or f"tensors-{folder._digest(data)[:16]}.safetensors"
+    (saved / name).write_bytes(data)
+    stated = {"name": name, "sha256": folder._digest(data), "bytes": len(data)}
+    forge(saved, lambda manifest: manifest["files"].update(tensors=stated))
+
+
+def forge_tensors(saved, change):
+    tensors = read_tensors(tensors_file(saved).read_bytes())
+    change(tensors)
+    forge_data(saved, pack_tensors(tensors))
+
+
+class TestRoundTrip:
+    """Predictions after loading are those before, bit for bit."""
+
+    @pytest.mark.parametrize(
+        "settings",
+        [
+            dict(),
+            dict(scope="head", head_layer_sizes=(4, 3)),
+            dict(temperature=float("inf"), aim=None),
+            dict(hidden_layer_sizes=[6, 4], epochs=(1, 2), lr=(1e-2, 1e-3), dropout=0.3),
+            dict(hidden_layer_sizes=np.array([5]), strength=np.float64(0.5), batch_size=np.int64(16)),
+            dict(hidden_layer_sizes=(), validation_fraction=0.0, aim=None),
+        ],
+        ids=str,
+    )
+    @pytest.mark.usefixtures("as_users_call")
+    def test_of_every_setting(self, settings, tmp_path):
+        model = fitted(**settings)
+        model.save(tmp_path)
+        again = load(tmp_path)
+        X = crowd(300, seed=5).X
+        for method in ("predict_proba", "decision_function", "predict", "embed"):
+            np.testing.assert_array_equal(getattr(again, method)(X), getattr(model, method)(X))
+        assert type(again) is RAANClassifier
+        assert again.get_params().keys() == model.get_params().keys()
+        for name, value in model.get_params().items():
+            assert np.array_equal(again.get_params()[name], value)
+        assert again.history_ == model.history_
+        assert again.groups_ == model.groups_
+        assert again.n_features_in_ == 5
+
+    def test_of_names_words_and_many_classes_in_float32(self, tmp_path):
+        X, y, a = crowd(120, classes=3)
+        frame = pd.DataFrame(X.astype(np.float32), columns=list("abcde"))
+        words = np.array(["één", "two", "3"], dtype=object)[y]
+        model = RAANClassifier((8,), epochs=1, random_state=0).fit(frame, words, sensitive_features=a)
+        model.save(tmp_path)
+        again = load(tmp_path)
+        np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+        assert again.predict(frame).dtype == object
+        assert list(again.predict(frame)) == list(model.predict(frame))
+        assert list(again.feature_names_in_) == list("abcde")
+        assert again.model_.parameters.dtype == torch.float32
+        with pytest.raises(ValueError, match="feature names should match"):
+            again.predict(frame[["b", "a", "c", "d", "e"]])
+
+    @pytest.mark.parametrize("values", [[0, 1], [-1, 1], [False, True], [0.5, 2.0], ["a", "b"]])
+    def test_of_every_kind_of_class(self, values, tmp_path):
+        X, y, a = crowd(60)
+        label = np.array(values)[y] if values != [0.5, 2.0] else np.array([0.0, 2.0])[y]
+        model = RAANClassifier((4,), epochs=1, random_state=0).fit(X, label, sensitive_features=a)
+        model.save(tmp_path)
+        again = load(tmp_path)
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert again.classes_.dtype == model.classes_.dtype
+
+    @pytest.mark.parametrize("scope", ["head", "model"])
+    def test_of_an_encoder_given_again(self, scope, tmp_path):
+        def encoder():
+            return nn.Sequential(nn.Linear(5, 4), nn.BatchNorm1d(4), nn.ReLU())
+
+        X = crowd(100).X
+        model = fitted(encoder=encoder(), scope=scope)
+        model.save(tmp_path)
+        given = encoder()
+        before = given[0].weight.clone()
+        again = load(tmp_path, encoder=given)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        assert again.encoder is given
+        assert torch.equal(given[0].weight, before)  # the numbers went into a copy
+        with pytest.raises(ValueError, match="encoder: the model was saved with one, a Sequential; give a module"):
+            load(tmp_path)
+        with pytest.raises(
+            ValueError, match=r"encoder: .* does not fit the Sequential .* differ in \['0.bias', '0.we"
+        ):
+            load(tmp_path, encoder=nn.Sequential(nn.Linear(5, 3), nn.BatchNorm1d(4), nn.ReLU()))
+        with pytest.raises(ValueError, match=r"encoder: .* does not fit"):
+            load(tmp_path, encoder=encoder().double())
+
+    def test_of_tied_weights(self, tmp_path):
+        tied = nn.Sequential(nn.Linear(5, 5, bias=False), nn.ReLU(), nn.Linear(5, 5, bias=False))
+        tied[2].weight = tied[0].weight
+        model = fitted(encoder=tied, scope="model")
+        model.save(tmp_path)
+        X = crowd(50).X
+        np.testing.assert_array_equal(load(tmp_path, encoder=tied).predict_proba(X), model.predict_proba(X))
+
+    def test_in_another_process(self, model, saved, tmp_path):
+        X = crowd(50).X
+        np.save(tmp_path / "X.npy", X)
+        code = "import sys, numpy as np; from raan.files import load; "
+        code += "np.save(sys.argv[2], load(sys.argv[1]).predict_proba(np.load(sys.argv[3])))"
+        subprocess.run(
+            [sys.executable, "-c", code, saved, tmp_path / "P.npy", tmp_path / "X.npy"], check=True, timeout=120
+        )
+        np.testing.assert_array_equal(np.load(tmp_path / "P.npy"), model.predict_proba(X))
+
+    def test_an_encoder_for_a_model_without_one_is_refused(self, saved):
+        with pytest.raises(ValueError, match="encoder: the model that was saved has none"):
+            load(saved, encoder=nn.Linear(2, 2))
+
+    def test_a_loaded_model_can_be_fitted_and_saved_again(self, saved, tmp_path):
+        X, y, a = crowd(120)
+        again = load(saved).fit(X, y, sensitive_features=a)
+        np.testing.assert_array_equal(again.predict_proba(X), load(saved).predict_proba(X))
+        again.save(saved)
+        np.testing.assert_array_equal(again.predict_proba(X), load(saved).predict_proba(X))
+
+
+class TestFolder:
+    """What a folder looks like, and what may be saved."""
+
+    def test_it_holds_json_and_safetensors_and_nothing_else(self, model, saved):
+        assert len(list(saved.iterdir())) == 2
+        manifest = json.loads((saved / MANIFEST).read_text())
+        assert (manifest["format"], manifest["version"], manifest["kind"]) == ("raan model", 1, "RAANClassifier")
+        assert torch.equal(
+            read_tensors(tensors_file(saved).read_bytes())["parameters"], model.model_.parameters[0]
+        )
+
+    def test_saving_again_replaces_the_model_and_leaves_other_files_alone(self, saved):
+        (saved / "README.md").write_text("mine")
+        (saved / "weights.safetensors").write_text("mine too")
+        other = fitted(seed=7)
+        other.save(saved)
+        X = crowd(50).X
+        np.testing.assert_array_equal(load(saved).predict_proba(X), other.predict_proba(X))
+        assert {file.name for file in saved.iterdir()} == {
+            "README.md",
+            "weights.safetensors",
+            MANIFEST,
+            json.loads((saved / MANIFEST).read_text())["files"]["tensors"]["name"],
+        }
+
+    def test_folders_are_made_as_needed(self, model, tmp_path):
+        model.save(tmp_path / "a" / "b")
+        assert load(str(tmp_path / "a" / "b")).classes_.tolist() == [0, 1]
+
+    def test_a_file_is_no_folder(self, model, tmp_path):
+        (tmp_path / "file").write_text("mine")
+        with pytest.raises(NotADirectoryError, match="file is a file; expected the name of a folder"):
+            model.save(tmp_path / "file")
+        assert (tmp_path / "file").read_text() == "mine"
+
+    def test_what_is_not_fitted_cannot_be_saved(self, tmp_path):
+        with pytest.raises(NotFittedError):
+            RAANClassifier().save(tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+    def test_what_is_no_plain_value_cannot_be_saved_and_the_old_model_stays(self, model, saved):
+        odd = fitted(random_state=np.random.RandomState(0))
+        with pytest.raises(
+            TypeError, match=r"RAANClassifier.parameters.random_state is a RandomState, which cannot"
+        ):
+            odd.save(saved)
+        assert load(saved).history_ == model.history_
+
+    def test_other_objects_cannot_be_saved(self, tmp_path):
+        with pytest.raises(
+            TypeError, match="a LogisticRegression cannot be saved; expected one of RAANClassifier"
+        ):
+            save(LogisticRegression(), tmp_path)
+
+
+class TestDamage:
+    """A folder that is not whole is refused, and the message names the file."""
+
+    def test_every_byte_counts(self, saved):
+        for file in (saved / MANIFEST, tensors_file(saved)):
+            data = file.read_bytes()
+            for place in np.random.default_rng(0).integers(len(data), size=60):
+                broken = bytearray(data)
+                broken[place] ^= 1 << int(place % 8)
+                file.write_bytes(broken)
+                with pytest.raises(CorruptModel, match=MANIFEST if file.name == MANIFEST else file.name):
+                    load(saved)
+            file.write_bytes(data)
+        load(saved)
+
+    @pytest.mark.parametrize("share", [0.0, 0.3, 0.999])
+    def test_truncated_files(self, saved, share):
+        for file in (tensors_file(saved), saved / MANIFEST):
+            data = file.read_bytes()
+            file.write_bytes(data[: int(share * len(data))])
+            with pytest.raises(CorruptModel, match=file.name):
+                load(saved)
+            file.write_bytes(data)
+
+    def test_missing_files(self, saved, tmp_path):
+        name = tensors_file(saved).name
+        tensors_file(saved).unlink()
+        with pytest.raises(CorruptModel, match=f"{name} is missing"):
+            load(saved)
+        (saved / MANIFEST).unlink()
+        for nothing in (saved, tmp_path / "nowhere", Path(__file__)):
+            with pytest.raises(CorruptModel, match=f"{MANIFEST} does not exist: .* holds no model of raan"):
+                load(nothing)
+
+    @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other"}', "null", "\x00", '{"a": NaN}'])
+    def test_json_that_is_something_else(self, saved, content):
+        (saved / MANIFEST).write_text(content)
+        with pytest.raises(CorruptModel, match=MANIFEST):
+            load(saved)
+
+    def test_a_newer_version(self, saved):
+        forge(saved, lambda manifest: manifest.update(version=2))
+        with pytest.raises(
+            CorruptModel, match=f"{MANIFEST} is of format version 2, from a newer raan.*up to 1: upgr"
+        ):
+            load(saved)
+
+    @pytest.mark.parametrize("version", [0, -1, "1", None, True, 1.0])
+    def test_a_version_that_is_none(self, saved, version):
+        forge(saved, lambda manifest: manifest.update(version=version))
+        with pytest.raises(CorruptModel, match="states the format version"):
+            load(saved)
+
+    @pytest.mark.parametrize("kind", ["Other", "os", None, ["RAANClassifier"]])
+    def test_a_kind_that_is_none(self, saved, kind):
+        forge(saved, lambda manifest: manifest.update(kind=kind))
+        with pytest.raises(CorruptModel, match=MANIFEST):
+            load(saved)
+
+
+class Bomb:
+    """What hostile pickles are made of."""
+
+    def __init__(self, target):
+        self.target = str(target)
+
+    def __reduce__(self):
+        return Path.write_text, (Path(self.target), "ran")
+
+
+class TestHostile:
+    """A folder made by someone else, checksums and all, runs no code and asks for no memory."""
+
+    @pytest.mark.parametrize("make", [pickle.dumps, lambda bomb: torch_bytes(bomb)], ids=["pickle", "torch"])
+    def test_a_pickle_in_the_tensors_place(self, saved, tmp_path, make):
+        bomb = make(Bomb(tmp_path / "ran"))
+        (saved / "model.pkl").write_bytes(bomb)
+        forge_data(saved, bomb)
+        with pytest.raises(CorruptModel, match=r"tensors-.*\.safetensors cannot be read"):
+            load(saved)
+        assert not (tmp_path / "ran").exists()
+        pickle.loads(pickle.dumps(Bomb(tmp_path / "ran")))
+        assert (tmp_path / "ran").exists()  # the bomb is one
+
+    def test_skops_with_a_type_that_nobody_vouched_for(self, saved, tmp_path):
+        from skops.io import dumps
+
+        data = dumps(Bomb(tmp_path / "ran"))
+        name = f"extra-{folder._digest(data)[:16]}.skops"
+        (saved / name).write_bytes(data)
+        stated = {"name": name, "sha256": folder._digest(data), "bytes": len(data)}
+        forge(saved, lambda manifest: manifest["files"].update(extra=stated))
+        with pytest.raises(CorruptModel, match=r"extra-.*\.skops holds types that skops does not know .*Bomb"):
+            load(saved)
+        assert not (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize("kind", ["skops", "pickle"])
+    def test_bytes_in_a_skops_place_that_are_none(self, saved, tmp_path, kind):
+        data = pickle.dumps(Bomb(tmp_path / "ran")) if kind == "pickle" else b"PK\x03\x04nothing"
+        name = f"extra-{folder._digest(data)[:16]}.skops"
+        (saved / name).write_bytes(data)
+        stated = {"name": name, "sha256": folder._digest(data), "bytes": len(data)}
+        forge(saved, lambda manifest: manifest["files"].update(extra=stated))
+        with pytest.raises(CorruptModel, match=r"extra-.*\.skops cannot be read"):
+            load(saved)
+        assert not (tmp_path / "ran").exists()
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            "../secret",
+            "/etc/passwd",
+            "tensors-0000000000000000.pkl",
+            "..",
+            "",
+            "a/b-0000000000000000.skops",
+            3,
+            None,
+        ],
+    )
+    def test_names_that_lead_elsewhere(self, saved, name):
+        (saved.parent / "secret").write_bytes(tensors_file(saved).read_bytes())
+        forge(saved, lambda manifest: manifest["files"]["tensors"].update(name=name))
+        with pytest.raises(CorruptModel, match=r"names the file .* which raan never writes"):
+            load(saved)
+
+    def test_a_pipe_is_no_file(self, saved):
+        file = tensors_file(saved)
+        file.unlink()
+        os.mkfifo(file)
+        with pytest.raises(CorruptModel, match="is missing"):
+            load(saved)
+
+    @pytest.mark.parametrize("shape", [[10**12], [10**9, 10**9], [-5], [2**63]])
+    def test_shapes_larger_than_their_bytes(self, saved, shape):
+        header = json.dumps({"parameters": {"dtype": "F64", "shape": shape, "data_offsets": [0, 8]}}).encode()
+        forge_data(saved, len(header).to_bytes(8, "little") + header + bytes(8))
+        with pytest.raises(CorruptModel, match=r"tensors-.*\.safetensors cannot be read"):
+            load(saved)
+
+    @pytest.mark.parametrize(
+        "widths", [[[10**12, 8], [8, 2]], [[5, 8], [8, 3]], [[5, 8], [7, 2]], [[5, "8"], [8, 2]], 7]
+    )
+    def test_layers_that_do_not_fit(self, saved, widths):
+        forge(saved, lambda manifest: manifest["content"]["map"].update(widths=widths))
+        with pytest.raises(CorruptModel, match=MANIFEST):
+            load(saved)
+
+    @pytest.mark.parametrize("dtype", [torch.int64, torch.bool, torch.float16, torch.complex64])
+    def test_tensors_of_other_types(self, saved, dtype):
+        forge_tensors(saved, lambda tensors: tensors.update(parameters=tensors["parameters"].to(dtype)))
+        with pytest.raises(CorruptModel, match=f"parameters is {dtype}"):
+            load(saved)
+
+    def test_tensors_of_other_shapes_or_values(self, saved):
+        for change in (
+            lambda tensors: tensors.update(parameters=tensors["parameters"][:-1].clone()),
+            lambda tensors: tensors.update(parameters=tensors["parameters"].view(1, -1)),
+            lambda tensors: tensors.update(spread=torch.ones(3)),
+            lambda tensors: tensors.update(centre=torch.full((5,), torch.nan)),
+            lambda tensors: tensors.pop("parameters"),
+            lambda tensors: tensors.pop("spread"),
+        ):
+            kept = saved.with_name("kept")
+            shutil.copytree(saved, kept)
+            forge_tensors(saved, change)
+            with pytest.raises(CorruptModel, match=r"expected .* finite floats"):
+                load(saved)
+            shutil.rmtree(saved)
+            kept.rename(saved)
+
+    @pytest.mark.parametrize(
+        "change",
+        [
+            {"parameters": {"map": {}}},
+            {"parameters": {"map": {"__class__": "os"}}},
+            {"parameters": 3},
+            {"classes": {"array": {"dtype": "|O", "values": []}}},
+            {"classes": {"array": {"dtype": "<U999999999", "values": ["a", "b"]}}},
+            {"classes": {"array": {"dtype": "V8", "values": [1, 2]}}},
+            {"classes": {"array": 3}},
+            {"classes": [0, 1]},
+            {"classes": {"eval": "print()"}},
+            {"classes": {"tuple": 3}},
+            {"history": {"tuple": [[], 5]}},
+            {"history": None},
+            {"history": {"float": "1e5"}},
+            {"n_features_in": 4},
+            {"n_features_in": None},
+            {"feature_names_in": {"array": {"dtype": "|O", "values": ["a"]}}},
+            {"encoder": "os.system"},
+        ],
+        ids=str,
+    )
+    def test_content_that_means_nothing(self, saved, change):
+        forge(saved, lambda manifest: manifest["content"]["map"].update(change))
+        with pytest.raises(ValueError, match=f"{MANIFEST}|encoder: the model was saved with one"):
+            load(saved)
+
+    @pytest.mark.parametrize("value", [[], 0, {"map": {}}, -1, "auto"])
+    @pytest.mark.usefixtures("as_users_call")
+    def test_parameters_that_mean_nothing(self, saved, value):
+        forge(saved, lambda manifest: manifest["content"]["map"]["parameters"]["map"].update(batch_size=value))
+        with pytest.raises(CorruptModel, match=f"{MANIFEST}.*batch_size is"):
+            load(saved)
+
+    def test_fields_that_are_missing(self, saved):
+        for field in ("files", "content"):
+            data = (saved / MANIFEST).read_bytes()
+            forge(saved, lambda manifest, field=field: manifest.pop(field))
+            with pytest.raises(CorruptModel, match=MANIFEST):
+                load(saved)
+            (saved / MANIFEST).write_bytes(data)
+
+    def test_json_nested_without_end(self, saved):
+        (saved / MANIFEST).write_text('{"a":' * 100_000)
+        with pytest.raises(CorruptModel, match=MANIFEST):
+            load(saved)
+
+
+def torch_bytes(thing):
+    import io
+
+    buffer = io.BytesIO()
+    torch.save(thing, buffer)
+    return buffer.getvalue()
+
+
+class TestEstimators:
+    """scikit-learn's parts go through skops and its check of types."""
+
+    @pytest.fixture(autouse=True)
+    def kind(self, monkeypatch):
+        module = type(sys)("stored_regressions")
+        module.to_parts = lambda model: Parts({"kind": "logistic"}, {}, {"inner": model})
+        module.from_parts = lambda parts, encoder: parts.estimators["inner"]
+        monkeypatch.setitem(sys.modules, "stored_regressions", module)
+        for name in ("LogisticRegression", "Homemade"):
+            monkeypatch.setitem(folder.KINDS, name, "stored_regressions")
+
+    def test_an_estimator_comes_back_as_it_was(self, tmp_path):
+        X, y, _ = crowd(100)
+        model = LogisticRegression().fit(X, y)
+        save(model, tmp_path)
+        (file,) = tmp_path.glob("inner-*.skops")
+        assert file.read_bytes()[:2] == b"PK"
+        np.testing.assert_array_equal(load(tmp_path).predict_proba(X), model.predict_proba(X))
+
+    def test_types_of_ones_own_must_be_vouched_for_by_name(self, tmp_path):
+        save(Homemade(), tmp_path)
+        name = f"{Homemade.__module__}.Homemade"
+        with pytest.raises(CorruptModel, match=r"skops holds types .*Homemade.*trusted=\["):
+            load(tmp_path)
+        assert isinstance(load(tmp_path, trusted=[name]), Homemade)
+
+
+class Homemade(LogisticRegression):
+    """A class that skops has never heard of."""
+
+
+class TestCrashes:
+    """Until the new model is whole, the folder holds the old one."""
+
+    @pytest.mark.parametrize("function", ["replace", "fsync"])
+    def test_at_every_step_of_saving(self, model, saved, monkeypatch, function):
+        other, X = fitted(seed=3), crowd(50).X
+        real = getattr(os, function)
+        for steps in range(10):
+            left = iter(range(steps))
+
+            def crash(*arguments, left=left):
+                if next(left, None) is None:
+                    raise KeyboardInterrupt
+                return real(*arguments)
+
+            with monkeypatch.context() as patch:
+                patch.setattr(os, function, crash)
+                try:
+                    other.save(saved)
+                except KeyboardInterrupt:
+                    pass
+                else:
+                    break
+            probability = load(saved).predict_proba(X)
+            whole = [np.array_equal(probability, each.predict_proba(X)) for each in (model, other)]
+            assert whole == [True, False] or (function == "fsync" and steps == 3 and whole == [False, True])
+            model.save(saved)
+        assert steps >= 2
+        assert len(list(saved.iterdir())) == 2
+        np.testing.assert_array_equal(load(saved).predict_proba(X), other.predict_proba(X))
+
+    def test_killed_at_random_moments(self, tmp_path):
+        """A child that saves without end is killed again and again: each time there is a whole model."""
+        script = textwrap.dedent(
+            """
+            import os, pickle, random, signal, sys, time
+            from pathlib import Path
+            import numpy as np
+            from raan.files import load
+
+            folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
+            models, X = pickle.loads(Path(sys.argv[3]).read_bytes())
+            expected = [model.predict_proba(X) for model in models]
+            models[0].save(folder)
+            began = time.monotonic()
+            models[0].save(folder)
+            once = time.monotonic() - began
+            seen, rng = set(), random.Random(0)
+            for _ in range(rounds):
+                child = os.fork()
+                if not child:
+                    while True:
+                        for model in reversed(models):
+                            model.save(folder)
+                time.sleep(rng.uniform(0, 5 * once))
+                os.kill(child, signal.SIGKILL)
+                os.waitpid(child, 0)
+                found = load(folder).predict_proba(X)
+                (which,) = [k for k, each in enumerate(expected) if np.array_equal(found, each)]
+                seen.add(which)
+                leftovers = len(list(folder.iterdir())) - 2
+                print(which, leftovers)
+            models[0].save(folder)
+            assert len(list(folder.iterdir())) == 2, "leftovers"
+            assert len(seen) > 1, "the child never got to save"
+            """
+        )
+        models = [fitted(seed=seed, hidden_layer_sizes=(300, 300)) for seed in (1, 2)]
+        (tmp_path / "models").write_bytes(pickle.dumps((models, crowd(20).X)))
+        done = subprocess.run(
+            [sys.executable, "-c", script, tmp_path / "model", "30", tmp_path / "models"],
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        assert any(line.split()[1] != "0" for line in done.stdout.splitlines())  # some were hit in the middle
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        None,
+        True,
+        3,
+        -2.5,
+        float("inf"),
+        float("-inf"),
+        "tëxt",
+        (1, (2.0, None)),
+        [1, [2]],
+        {"a": (1,), "b": {"c": []}},
+        {"float": "inf"},
+        {"tuple": [1]},
+        0.1 + 0.2,
+        10**30,
+    ],
+)
+def test_plain_values_come_back_as_they_were(value):
+    assert from_json(json.loads(json.dumps(to_json(value, "value"), allow_nan=False))) == value
+
+
+def test_arrays_come_back_with_their_types():
+    for array in (
+        np.arange(3),
+        np.array([0.1, np.nan]),
+        np.array(["a", "bcd"]),
+        np.array([True]),
+        np.array(["a", 1], object),
+    ):
+        again = from_json(json.loads(json.dumps(to_json(array, "array"))))
+        assert again.dtype == array.dtype
+        np.testing.assert_array_equal(again, array)
+
+
+@pytest.mark.parametrize(
+    "value", [object(), {1: 2}, {"a": {3}}, b"bytes", np.array([1j]), np.array([object()]), len]
+)
+def test_other_values_are_refused(value):
+    with pytest.raises(TypeError, match=r"value.* is a .* which cannot be saved"):
+        to_json(value, "value")
