@@ -304,6 +304,7 @@ def test_arrays_may_be_reversed_read_only_or_of_another_machine():
     for odd in (reversed_, X.astype(">f8"), np.asfortranarray(X), X.astype(np.longdouble), locked):
         model = quick().fit(odd, y[::-1].copy()[::-1], sensitive_features=a[::-1].copy()[::-1])
         np.testing.assert_array_equal(model.predict_proba(odd), expected)
+        np.testing.assert_allclose(model.predict_proba(odd[::-1][:1]), expected[-1:])
 
 
 def test_fitting_needs_the_attribute_and_predicting_does_not():

@@ -10,6 +10,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
+from torch import nn
 
 from crowd import crowd
 from raan.estimators import RAANClassifier
@@ -216,6 +217,8 @@ def tables(draw, rows):
     return draw(
         st.one_of(
             arrays.arrays(np.float64, (rows, 2), elements=st.floats(-5, 5)),
+            arrays.arrays(np.int64, (rows, 2), elements=st.integers(0, 4)),
+            arrays.arrays(np.int64, (rows, 2), elements=st.integers(0, 4)).map(lambda X: X.astype(np.float32)),
             arrays.arrays(st.sampled_from([np.float32, np.float64, np.int8, bool]), (rows, 3)),
             arrays.arrays(
                 arrays.scalar_dtypes(), st.sampled_from([(rows, 2), (rows,), (rows, 0), (0, 2), (rows, 2, 2)])
@@ -234,28 +237,73 @@ def calls(draw):
     sound = st.just(np.arange(rows) % 2)
     return dict(
         X=draw(tables(rows)),
-        y=draw(st.one_of(sound, columns(rows))),
-        sensitive_features=draw(st.one_of(sound.map(lambda a: a[::-1]), columns(rows))),
+        y=draw(st.one_of(sound, sound, columns(rows))),
+        sensitive_features=draw(
+            st.one_of(sound.map(lambda a: a[::-1]), st.just(np.arange(rows) // 2 % 2), columns(rows))
+        ),
         sample_weight=draw(st.one_of(st.none(), st.none(), columns(rows))),
     )
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(calls(), st.sampled_from(["ignore", "group", "error"]))
-def test_whatever_comes_there_is_a_result_or_an_error_that_names_the_argument(call, missing):
+class Mean(nn.Module):
+    """The mean vector of a text's words."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(5, 2)
+
+    def forward(self, tokens):
+        return self.words(tokens).mean(1)
+
+
+ENCODERS = {"none": None, "linear": nn.Linear(2, 3), "flat": nn.Flatten(), "tokens": Mean()}
+
+
+def outcome(call, **parameters):
+    """What a fit and a prediction come to: the model and its probabilities, or the words of an error."""
     arguments = dict(call)
     X, y = arguments.pop("X"), arguments.pop("y")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            model = quick(missing=missing).fit(X, y, **arguments)
-            probability = model.predict_proba(X)
+            model = quick(**parameters).fit(X, y, **arguments)
+            return model, model.predict_proba(X)
+        except (ValueError, TypeError) as error:
+            return str(error)
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    calls(),
+    st.sampled_from(["ignore", "group", "error"]),
+    st.sampled_from(["head", "model"]),
+    st.sampled_from(["none", "none", "none", "linear", "flat", "tokens"]),
+)
+def test_whatever_comes_there_is_a_result_or_an_error_that_names_the_argument(call, missing, scope, encoder):
+    result = outcome(call, missing=missing, scope=scope, encoder=ENCODERS[encoder])
+    if isinstance(result, str):
+        assert re.search(r"\b(X|y|sensitive_features|sample_weight|encoder)\b", result)
+        return
+    model, probability = result
+    assert np.isfinite(probability).all()
+    assert probability.shape == (len(call["X"]), len(model.classes_))
+
+
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(tables(8), st.sampled_from(["none", "linear", "flat", "tokens"]))
+def test_whatever_is_asked_of_a_fitted_model_is_answered_or_refused_by_name(X, encoder):
+    tokens = np.arange(40).reshape(20, 2) % 5
+    samples = tokens if encoder == "tokens" else tokens.astype(np.float32)
+    model = quick(encoder=ENCODERS[encoder], aim=None)
+    model.fit(samples, np.arange(20) % 2, sensitive_features=np.arange(20) % 3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            said = model.predict_proba(X)
         except (ValueError, TypeError) as error:
             said = str(error)
-            model = None
-    if model is None:
-        assert re.search(r"\b(X|y|sensitive_features|sample_weight)\b", said)
-        return
-    assert np.isfinite(probability).all()
-    assert probability.shape == (len(X), len(model.classes_))
-    assert set(model.predict(X)) <= set(model.classes_)
+    if isinstance(said, str):
+        assert re.search(r"\b(X|encoder)\b", said)
+    else:
+        assert np.isfinite(said).all()
+        assert said.shape == (len(X), 2)

@@ -46,7 +46,6 @@ def test_without_sensitive_features_it_is_the_plain_estimator_and_says_so_once()
         ) as caught:
             model = AANReweighting(LogisticRegression(), aim=aim).fit(X, y)
         assert len(caught) == 1
-        assert caught[0].filename == __file__
         np.testing.assert_array_equal(model.predict_proba(X), LogisticRegression().fit(X, y).predict_proba(X))
 
 
@@ -126,6 +125,7 @@ def test_sensitive_features_are_routed_through_pipelines_and_searches():
     np.testing.assert_array_equal(best.estimator_.given_, best.sample_weight_)
     gaps = search.cv_results_["mean_test_score"]
     assert gaps[1] > gaps[0] + 0.05
+    inner.set_score_request(sample_weight=False)
     folds = cross_validate(inner, X, y, params={"sensitive_features": a, "sample_weight": np.ones(len(y))}, cv=2)
     assert (folds["test_score"] > 0.6).all()
 
@@ -250,6 +250,7 @@ def test_class_weights_by_the_users_classes_still_mean_what_they_say():
         (dict(estimator=None), TypeError, "estimator is a NoneType; expected"),
     ],
 )
+@pytest.mark.usefixtures("as_users_call")
 def test_a_parameter_that_means_nothing_is_named(parameters, kind, text):
     X, y, a = people()
     with pytest.raises(kind, match=text):
@@ -266,7 +267,7 @@ def test_a_parameter_that_means_nothing_is_named(parameters, kind, text):
         (dict(y=np.zeros(1200)), "y holds one class only, 0.0; expected at least two"),
         (dict(y=np.linspace(0, 1, 1200)), "y cannot be read as classes: Unknown label type: continuous"),
         (dict(y=np.full(1200, np.nan)), "Input y contains NaN"),
-        (dict(y=np.array([None, "a"] * 600)), "y holds missing values"),
+        (dict(y=np.array([None, "a"] * 600)), "y cannot be read as classes: 600 of 1200 rows have none"),
         (dict(y=np.zeros((1200, 2))), "y should be a 1d array"),
         (dict(sample_weight=np.ones(3)), r"sample_weight has shape \(3,\); expected \(1200,\)"),
         (dict(sample_weight=-np.ones(1200)), "sample_weight holds values that are negative"),
@@ -274,6 +275,7 @@ def test_a_parameter_that_means_nothing_is_named(parameters, kind, text):
         (dict(sensitive_features=[None] * 1200), "sensitive_features is unknown .* in all 1200 rows"),
     ],
 )
+@pytest.mark.usefixtures("as_users_call")
 def test_data_that_cannot_be_used_is_named(change, text):
     X, y, a = people()
     arguments = dict(y=y, sensitive_features=a) | change

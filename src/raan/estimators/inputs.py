@@ -42,9 +42,7 @@ def as_array(values: Any) -> Any:
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Float[np.ndarray, "row feature"]:
     """Features of a table: float32 as it is, everything else as float64."""
     with naming("X"):
-        array: np.ndarray = validate_data(
-            estimator, as_array(X), reset=reset, dtype=[np.float64, np.float32], order="C"
-        )
+        array: np.ndarray = validate_data(estimator, as_array(X), reset=reset, dtype=[np.float64, np.float32])
     return array
 
 

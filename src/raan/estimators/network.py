@@ -29,7 +29,7 @@ class Front(NamedTuple):
 def hidden_layers(samples: Float[np.ndarray, "row feature"], hidden: tuple[int, ...]) -> Front:
     """Layers over the features as they are."""
     widths = samples.shape[1], *hidden
-    return Front(torch.tensor(samples), Stack(widths), widths[-1])
+    return Front(_tensor(samples), Stack(widths), widths[-1])
 
 
 def fixed_module(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Front:
@@ -69,15 +69,30 @@ def outputs(model: Model, module: nn.Module | None, samples: Shaped[np.ndarray, 
     """Embedding and logits of samples, a chunk at a time: no more of a memory map is read than that."""
     dtype = model.parameters.dtype
     if module is None:
-        chunks = (torch.tensor(part, dtype=dtype) for part in _slices(samples, CHUNK))
+        chunks = (_tensor(part).to(dtype) for part in _slices(samples, CHUNK))
     else:
-        chunks = (embed(module, part).to(dtype) for part in _slices(samples, SLICE))
+        chunks = (_embedded(module, part, model.head.widths[0]).to(dtype) for part in _slices(samples, SLICE))
     parts = [model(chunk.unsqueeze(0)) for chunk in chunks]
     output = Output(*(torch.cat(part, dim=1) for part in zip(*parts, strict=True)))
     finite = output.logit[0].isfinite().all(-1)
     if not finite.all():
         raise ValueError(f"X holds numbers in row {int(finite.int().argmin())} that are too large for this model")
     return output
+
+
+def _embedded(module: nn.Module, samples: Shaped[np.ndarray, "row ..."], width: int) -> Float[Tensor, "row dim"]:
+    """What a fitted module makes of samples, if it is as wide as when it was fitted."""
+    embedding = embed(module, samples)
+    if embedding.shape[1] != width:
+        raise ValueError(
+            f"X has samples of shape {samples.shape[1:]}: the encoder makes {embedding.shape[1]} numbers of each, "
+            f"and made {width} of those it was fitted with"
+        )
+    return embedding
+
+
+def _tensor(table: Float[np.ndarray, "row feature"]) -> Float[Tensor, "row feature"]:
+    return torch.from_numpy(table.copy())  # torch reads no array backwards, and owns what it has
 
 
 def _slices(samples: Shaped[np.ndarray, "row ..."], size: int) -> Iterator[Shaped[np.ndarray, "part ..."]]:

@@ -33,6 +33,8 @@ def embed(module: nn.Module, samples: Shaped[np.ndarray, "row ..."]) -> Float[Te
     """What a fixed module makes of samples of any shape, without gradients."""
     with torch.no_grad():
         output = run(module, as_input(module, samples), {})
+    if not output.isfinite().all():
+        raise ValueError(f"the encoder, {_name(module)}, gives nan or inf for some sample in X")
     dtype = torch.float64 if output.dtype == torch.float64 else torch.float32
     return output.to("cpu", dtype, copy=True)  # a part of the samples would hold on to the whole of them
 
@@ -41,7 +43,7 @@ def as_input(module: nn.Module, samples: Shaped[np.ndarray, "row ..."]) -> Shape
     """The samples as a module takes them: whole numbers as int64, others in the module's own precision."""
     first = next(chain(module.parameters(), module.buffers()), torch.empty(0))
     dtype = _precision(module) if samples.dtype.kind == "f" else torch.int64
-    return torch.tensor(_plain(samples), dtype=dtype, device=first.device)
+    return torch.from_numpy(_plain(samples)).to(first.device, dtype)
 
 
 def laid_flat(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Float[Tensor, "row feature"]:
@@ -49,7 +51,10 @@ def laid_flat(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Floa
     if samples.dtype.kind != "f" and np.abs(samples).max() > LARGEST_TOKEN:
         raise ValueError(f"X holds whole numbers above {LARGEST_TOKEN:,}, which a float32 cannot tell apart")
     dtype = torch.float64 if _precision(module) == torch.float64 else torch.float32
-    return torch.tensor(_plain(samples).reshape(len(samples), -1), dtype=dtype)
+    flat = torch.from_numpy(_plain(samples).reshape(len(samples), -1)).to(dtype)
+    if not flat.isfinite().all():
+        raise ValueError(f"X holds numbers that are too large for {dtype}")
+    return flat
 
 
 def run(
@@ -98,7 +103,7 @@ class ModuleEncoder:
         keep: Float[Tensor, "run batch unit"] | None = None,
     ) -> Float[Tensor, "run batch output"]:
         """Each run's embedding, from its own parameters."""
-        return torch.stack([self._embed(parameters, run, samples) for run, samples in enumerate(inputs)])
+        return torch.stack([self._embed(parameters, number, samples) for number, samples in enumerate(inputs)])
 
     def take_over(self, parameters: Float[Tensor, "parameter"]) -> None:
         """Write a run's trained parameters into the module, in place."""
@@ -109,17 +114,18 @@ class ModuleEncoder:
                 parameter.copy_(trained.view_as(parameter))
 
     def _embed(
-        self, parameters: Sequence[Tensor], run_number: int, inputs: Float[Tensor, "batch input"]
+        self, parameters: Sequence[Tensor], number: int, inputs: Float[Tensor, "batch input"]
     ) -> Float[Tensor, "batch output"]:
         """One run's embedding."""
         trainable = self._trainable().items()
         weights = {
-            name: numbers[run_number].view(original.shape).to(original.dtype)
+            name: numbers[number].view(original.shape).to(original.dtype)
             for (name, original), numbers in zip(trainable, parameters, strict=True)
         }
         samples = inputs.view(len(inputs), *self.shape)
         samples = samples.long() if self.whole else samples.to(_precision(self.module))
-        return torch.cat([run(self.module, part, weights) for part in torch.split(samples, SLICE)]).to(inputs.dtype)
+        parts = [run(self.module, part, weights) for part in torch.split(samples, SLICE)]
+        return torch.cat(parts).to(inputs.dtype)
 
     def _trainable(self) -> dict[str, nn.Parameter]:
         named = self.module.named_parameters()  # parameters that are shared come once
@@ -127,10 +133,10 @@ class ModuleEncoder:
 
 
 def _plain(samples: Shaped[np.ndarray, "row ..."]) -> Shaped[np.ndarray, "row ..."]:
-    """The samples as torch can read them: in order, in this machine's order of bytes, no wider than a double."""
+    """A copy that torch can read: from front to back, in this machine's order of bytes, no wider than a double."""
     if samples.dtype.kind != "f":
-        return np.ascontiguousarray(samples, np.int64)
-    return np.ascontiguousarray(samples, np.float32 if samples.dtype.itemsize < 8 else np.float64)
+        return samples.astype(np.int64, order="C")
+    return samples.astype(np.float32 if samples.dtype.itemsize < 8 else np.float64, order="C")
 
 
 def _precision(module: nn.Module) -> torch.dtype:

@@ -53,18 +53,25 @@ class Cells:
 
 def read_classes(y: Any) -> tuple[Shaped[np.ndarray, "class"], Int[np.ndarray, "row"]]:
     """The classes, sorted, and the number of each row's."""
-    column = column_or_1d(y, warn=True)
-    if not len(column):
-        raise ValueError("y is empty; expected one class for each row of X")
-    assert_all_finite(column, input_name="y")
-    if column.dtype.kind == "O" and (encode_attribute(column, argument="y").codes == UNKNOWN).any():
-        raise ValueError("y holds missing values; expected one class for each row of X")
     try:
+        column = column_or_1d(y, warn=True)
+        assert_all_finite(column, input_name="y")
+        if len(column) and column.dtype.kind == "O":
+            _check_known(column)
         check_classification_targets(column)
         classes, label = np.unique(column, return_inverse=True)
     except (TypeError, ValueError) as error:
         raise type(error)(f"y cannot be read as classes: {error}") from error
+    if not len(classes):
+        raise ValueError("y is empty; expected one class for each row of X")
     return classes, label.astype(np.int64)
+
+
+def _check_known(column: Shaped[np.ndarray, "row"]) -> None:
+    """An error if some row has no class; scikit-learn's own check of objects knows NaN only."""
+    unknown = int((encode_attribute(column, argument="y").codes == UNKNOWN).sum())
+    if unknown:
+        raise ValueError(f"{unknown} of {len(column)} rows have none")
 
 
 def class_name(value: object) -> str:

@@ -83,10 +83,17 @@ def _columns(X: Any) -> Iterator[Shaped[np.ndarray, "row"]]:
     elif hasattr(X, "columns"):
         yield from (np.asarray(X[name]) for name in X.columns)
     else:
+        yield from _array(X).T
+
+
+def _array(X: Any) -> Shaped[np.ndarray, "row column"]:
+    try:
         array = np.asarray(X)
-        if array.ndim != 2:
-            raise ValueError(f"X has shape {array.shape}; expected [samples, features]")
-        yield from array.T
+    except ValueError as error:
+        raise ValueError(f"X cannot be read as a table: {error}") from error
+    if array.ndim != 2:
+        raise ValueError(f"X has shape {array.shape}; expected [samples, features]")
+    return array
 
 
 def _coordinates(column: Shaped[np.ndarray, "row"]) -> Float[np.ndarray, "row dim"]:

@@ -132,7 +132,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
             return self._fit_estimator(X, y, sample_weight)
         cells = Cells.of(y, sensitive_features)
-        rows = _num_samples(X)
+        rows = _rows(X)
         check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
         given = _check_weights(sample_weight, rows)
         tuned = self.aim is not None
@@ -257,8 +257,8 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
         if not enough.all():
             warnings.warn(
-                f"sensitive_features: {', '.join(names[~enough])} are too rare to judge the aim by, with fewer than "
-                f"{self.min_count} rows of some class; they are weighted as all others",
+                f"sensitive_features: {', '.join(names[~enough])} are too rare to judge the aim by, with fewer "
+                f"than {self.min_count} rows of some class; they are weighted as all others",
                 stacklevel=4,
             )
         # The last entry is read by UNKNOWN (-1).
@@ -285,6 +285,13 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             raise ValueError(f"min_count is {self.min_count!r}; expected a number from 2 up")
         if not isinstance(self.random_state, int | np.integer | None):
             raise TypeError(f"random_state is {self.random_state!r}; expected a whole number, or None")
+
+
+def _rows(X: Any) -> int:
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise TypeError(f"X is not a table: {error}") from error
 
 
 def _check_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:

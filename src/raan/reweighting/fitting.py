@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int, Shaped
-from sklearn import get_config
+from sklearn import config_context
 from sklearn.base import clone
 from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import Pipeline
@@ -26,10 +26,11 @@ def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Float[np.ndarray
         raise TypeError(
             f"estimator {type(classifier).__name__} takes no sample_weight; expected one whose fit does"
         )
-    if argument != "sample_weight" and get_config()["enable_metadata_routing"]:
-        classifier.set_fit_request(sample_weight=True)
-        argument = "sample_weight"
-    return model.fit(X, y, **{argument: sample_weight})
+    if argument == "sample_weight":
+        return model.fit(X, y, sample_weight=sample_weight)
+    # Routing would offer the weights to the other steps of the pipeline too; they are the classifier's alone.
+    with config_context(enable_metadata_routing=False):
+        return model.fit(X, y, **{argument: sample_weight})
 
 
 def counts_classes_from_zero(estimator: Any) -> bool:
