@@ -161,8 +161,8 @@ class TestRoundTrip:
     def test_in_another_process(self, model, saved, tmp_path):
         X = crowd(50).X
         np.save(tmp_path / "X.npy", X)
-        code = "import sys, numpy as np; from raan.files import load; "
-        code += "np.save(sys.argv[2], load(sys.argv[1]).predict_proba(np.load(sys.argv[3])))"
+        code = "import sys, numpy as np, raan; "
+        code += "np.save(sys.argv[2], raan.load(sys.argv[1]).predict_proba(np.load(sys.argv[3])))"
         subprocess.run(
             [sys.executable, "-c", code, saved, tmp_path / "P.npy", tmp_path / "X.npy"], check=True, timeout=120
         )

@@ -306,8 +306,8 @@ def _check_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | 
         raise ValueError(
             f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
         )
-    if not np.isfinite(weight).all() or (weight < 0).any():
-        raise ValueError("sample_weight holds values that are negative, nan or infinite")
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight holds values that are negative, nan or infinite, or nothing but zeros")
     return weight
 
 
