@@ -101,7 +101,7 @@ def test_the_head_alone_over_embeddings_says_what_the_model_says():
 
 
 def test_dropout_masks_keep_the_promised_share_at_the_promised_scale():
-    keep = keep_masks([stream(0, "a"), stream(1, "a")], 500, 401, 0.2, torch.float64)
+    keep = keep_masks({0: stream(0, "a"), 1: stream(1, "a")}, [0, 1], 500, 401, 0.2, torch.float64)
     assert keep.unique().tolist() == pytest.approx([0, 1.25])
     assert (keep > 0).double().mean((1, 2)).tolist() == pytest.approx([0.8, 0.8], abs=0.003)
     assert keep.mean().item() == pytest.approx(1, abs=0.01)

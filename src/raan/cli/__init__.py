@@ -8,6 +8,7 @@ from raan.cli.console import run
 from raan.cli.data import data_app
 from raan.cli.demo import demo
 from raan.cli.methods import methods
+from raan.cli.study import study
 
 app = typer.Typer(
     name="raan",
@@ -17,6 +18,7 @@ app = typer.Typer(
 )
 app.command()(demo)
 app.command()(methods)
+app.command()(study)
 app.add_typer(data_app, name="data")
 
 

@@ -1,6 +1,6 @@
 """Batches of many runs at once: an index gather over in-memory tensors, no worker processes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
@@ -65,14 +65,16 @@ def batches(
         order = balanced_order(table, train, seeds, batch_size, epoch)
     else:
         order = shuffled_order(train, seeds, epoch)
-    masks = [stream(seed, "dropout", epoch) for seed in seeds]
+    masks = {seed: stream(seed, "dropout", epoch) for seed in seeds}
     for row in torch.split(order, batch_size, dim=1):
         yield Batch(
             gather(table.features, row),
             table.label[row],
             table.attribute[row],
             row,
-            keep_masks(masks, row.shape[1], units, dropout, table.features.dtype) if units and dropout else None,
+            keep_masks(masks, seeds, row.shape[1], units, dropout, table.features.dtype)
+            if units and dropout
+            else None,
             None if table.environment is None else table.environment[row],
         )
 
@@ -122,13 +124,19 @@ def _rounds(
 
 
 def keep_masks(
-    streams: Sequence[np.random.Generator], batch: int, units: int, dropout: float, dtype: torch.dtype
+    streams: Mapping[int, np.random.Generator],
+    seeds: Sequence[int],
+    batch: int,
+    units: int,
+    dropout: float,
+    dtype: torch.dtype,
 ) -> Float[Tensor, "run batch unit"]:
-    """Inverted dropout masks, each run's from its own stream.
+    """Inverted dropout masks, each run's from the stream of its seed; runs of one seed share what is drawn.
 
     Sixteen random bits a unit: a rate is met to 1 / 65536, at a fraction of the cost of a float each.
     """
     size = batch * units
-    words = np.stack([rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size] for rng in streams])
-    kept = torch.from_numpy(words >= round(dropout * 65536)).view(len(streams), batch, units)
-    return kept.to(dtype) / (1 - dropout)
+    words = [rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size] for rng in streams.values()]
+    kept = torch.from_numpy(np.stack(words) >= round(dropout * 65536)).view(len(streams), batch, units)
+    place = {seed: number for number, seed in enumerate(streams)}
+    return (kept.to(dtype) / (1 - dropout))[[place[seed] for seed in seeds]]

@@ -14,8 +14,11 @@ from raan.estimators.settings import Settings
 from raan.models.encoder import Encoder
 from raan.models.model import Model, Output
 from raan.models.modules import SLICE, ModuleEncoder, embed, laid_flat
-from raan.models.outputs import CHUNK
 from raan.models.stack import Stack
+
+
+CHUNK = 8192
+"""Rows at a time, once fitted."""
 
 
 class Front(NamedTuple):

@@ -1,13 +1,11 @@
 """A training state as a file: written whole or not at all, and loaded without running anything from it."""
 
 import os
-from dataclasses import astuple
 from pathlib import Path as File
 from typing import Any
 
 import torch
 
-from raan.fairness.metrics import Metrics
 from raan.methods.method import Memory
 from raan.training.path import Path, Point
 from raan.training.train import State
@@ -24,9 +22,7 @@ def save(state: State, file: str | File) -> None:
         "moments": tuple(state.moments),
         "memory": tuple(state.memory),
         "failed": state.failed,
-        "points": [
-            (point.step, astuple(point.validation), point.test and astuple(point.test)) for point in path.points
-        ],
+        "points": [(point.step, point.validation_counts, point.test_counts) for point in path.points],
         "choice": (path.wish, path.chosen, path.chosen_step),
     }
     part = File(f"{file}.part")
@@ -37,9 +33,7 @@ def save(state: State, file: str | File) -> None:
 def load(file: str | File) -> State:
     """The state that `save` wrote; only tensors and plain values are read."""
     content: dict[str, Any] = torch.load(file, weights_only=True)
-    points = tuple(
-        Point(step, Metrics(*validation), test and Metrics(*test)) for step, validation, test in content["points"]
-    )
+    points = tuple(Point(*point) for point in content["points"])
     return State(
         content["epoch"],
         content["step"],

@@ -9,14 +9,14 @@ from torch import Tensor
 from raan.data.table import Table
 from raan.fairness.metrics import Metrics, count, metrics
 from raan.models.model import Model
-from raan.models.outputs import outputs
+from raan.models.outputs import outputs, predictions
 
 
 def group_counts(
     model: Model, table: Table, rows: Int[Tensor, "run row"]
 ) -> Float[Tensor, "run label attribute prediction"]:
     """How many of each run's rows of each class and attribute are predicted as each class."""
-    prediction = outputs(model, table, rows).logit.argmax(-1)
+    prediction = predictions(model, table, rows)
     return count(table.label[rows], table.attribute[rows], prediction, table.classes, table.attributes)
 
 

@@ -1,22 +1,33 @@
 """The path of training on validation rows, and the point of it that a declared rule has chosen so far."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raan.fairness.metrics import Metrics
+from raan.fairness.metrics import Metrics, metrics
 from raan.training.selection import Rule
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Point:
-    """Every run's metrics after so many steps. Rules see the validation rows; nothing is chosen on test rows."""
+    """Where every run stands after so many steps. Rules see the validation rows; nothing is chosen on test rows."""
 
     step: int
-    validation: Metrics
-    test: Metrics | None = None
+    validation_counts: Float[Tensor, "run label attribute prediction"]
+    test_counts: Float[Tensor, "run label attribute prediction"] | None = None
+
+    @cached_property
+    def validation(self) -> Metrics:
+        """Every run's metrics on its validation rows."""
+        return metrics(self.validation_counts)
+
+    @cached_property
+    def test(self) -> Metrics | None:
+        """Every run's metrics on its test rows, where these are watched."""
+        return None if self.test_counts is None else metrics(self.test_counts)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from raan.data.split import Split
 from raan.data.table import Table
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
-from raan.training.evaluate import evaluate
+from raan.training.evaluate import group_counts
 from raan.training.path import Path, Point
 from raan.training.selection import Last, Rule
 from raan.training.update import Moments, Update
@@ -104,9 +104,9 @@ def train(
 
 
 def point(step: int, model: Model, table: Table, split: Split, schedule: Schedule) -> Point:
-    """The metrics of the model where it stands."""
-    test = evaluate(model, table, split.test) if schedule.watch_test else None
-    return Point(step, evaluate(model, table, split.validation), test)
+    """What the model predicts where it stands, counted."""
+    test = group_counts(model, table, split.test) if schedule.watch_test else None
+    return Point(step, group_counts(model, table, split.validation), test)
 
 
 def _stretches(drawn: Iterator[Batch], total: int, points: int) -> Iterator[Iterator[Batch]]:

@@ -1,0 +1,107 @@
+"""A study file carried out: a table or a figure of the paper, or a comparison of one's own."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from raan.cli.console import console, errors, progress_bar
+
+if TYPE_CHECKING:
+    from raan.study.execute import Outcome
+    from raan.study.study import Study
+
+
+def study(
+    file: Annotated[Path, typer.Argument(help="The study, a TOML file such as those under studies/.")],
+    results: Annotated[
+        Path | None, typer.Option(help="Where the finished runs are kept. By default results/NAME.jsonl.gz.")
+    ] = None,
+    workers: Annotated[
+        int, typer.Option(min=0, help="Processes that train side by side, one thread each; 0: one for each core.")
+    ] = 0,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it will take.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Carry out a study; killed at any moment and started again, it goes on where it was."""
+    from raan.study.study import read_study
+
+    plan = read_study(file)
+    path = results or Path("results") / f"{plan.results}.jsonl.gz"
+    processes = workers or os.cpu_count() or 1
+    if dry_run:
+        _show_plan(plan, path, processes, as_json)
+        return
+    outcome = _carried_out(plan, path, processes, quiet)
+    if as_json:
+        console.print_json(data={**vars(outcome), "path": str(outcome.path)})
+    elif not quiet:
+        _show_outcome(plan, outcome)
+
+
+def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
+    """The study carried out, under a bar that counts steps and finished runs."""
+    from raan.study.execute import carry_out
+
+    if quiet:
+        return carry_out(plan, path, workers=workers)
+    with progress_bar() as bar:
+        task = bar.add_task(plan.name, total=None)
+
+        def tell(done: int, total: int, runs: int) -> None:
+            bar.update(
+                task, completed=done, total=total, description=f"{plan.name}: {runs:,} runs finished, steps"
+            )
+
+        return carry_out(plan, path, workers=workers, progress=tell)
+
+
+def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
+    """What is left to do, and the time it will take."""
+    from rich.table import Table
+
+    from raan.study.estimate import shares
+    from raan.study.plan import packs
+    from raan.study.results import opened
+
+    planned = packs(plan)
+    with opened(path) as results:
+        left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
+    with console.status("timing a few steps of each method") if not as_json else _nothing():
+        expected = shares(left)
+    seconds = sum(share.seconds for share in expected) / workers
+    if as_json:
+        console.print_json(
+            data={"left": [vars(share) for share in expected], "seconds": seconds, "workers": workers}
+        )
+        return
+    grid = Table("data", "style", "method", "runs", "minutes of one core", title=plan.title, title_justify="left")
+    for share in expected:
+        grid.add_row(share.data, share.style, share.method, f"{share.runs:,}", f"{share.seconds / 60:.1f}")
+    console.print(grid)
+    total, undone = sum(len(pack.runs) for pack in planned), sum(share.runs for share in expected)
+    console.print(
+        f"{total:,} runs, {total - undone:,} of them finished. The others take about {seconds / 60:.0f} minutes with "
+        f"{workers} worker{'s' if workers > 1 else ''}.",
+        highlight=False,
+    )
+
+
+def _nothing() -> object:
+    from contextlib import nullcontext
+
+    return nullcontext()
+
+
+def _show_outcome(plan: Study, outcome: Outcome) -> None:
+    """How many runs are there now, and the report's table of them."""
+    diverged = f", {outcome.diverged:,} of them diverged" if outcome.diverged else ""
+    console.print(
+        f"{plan.title}: {outcome.finished:,} of {outcome.planned:,} runs{diverged}, in {outcome.path}",
+        highlight=False,
+    )
+    errors.print(f"raan report {outcome.path} --out report.html shows them.", highlight=False, markup=False)

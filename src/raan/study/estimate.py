@@ -1,0 +1,76 @@
+"""How long a study will take on this machine: a few steps of each kind of pack, timed."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+
+from raan.data.split import Split
+from raan.methods.method import Refit
+from raan.study.plan import Pack
+from raan.study.sources import Problem
+from raan.study.training import ARCHITECTURES, problem_of, schedule_of, stacked, steps_of
+from raan.training.stages import second_stage
+
+SHORT, LONG = 10, 40
+"""Steps that are timed: the difference of the two is steps alone, what they share is looking at the rows."""
+
+
+@dataclass(frozen=True)
+class Share:
+    """The packs of one method on one data set in one style, and what they will take."""
+
+    data: str
+    style: str
+    method: str
+    runs: int
+    seconds: float  # of one processor
+
+
+def shares(left: Sequence[Pack]) -> list[Share]:
+    """What is left to do, method by method, with the seconds each will take on one processor."""
+    groups: dict[tuple[str, str, str], list[Pack]] = {}
+    for pack in left:
+        groups.setdefault((pack.data.title, pack.style, pack.candidates[0].entry.name), []).append(pack)
+    return [
+        Share(*names, runs=sum(len(pack.runs) for pack in several), seconds=_seconds(several))
+        for names, several in groups.items()
+    ]
+
+
+def _seconds(several: Sequence[Pack]) -> float:
+    """The time of packs that differ in numbers only, from a short trial of the first."""
+    first = several[0]
+    here = _trial(first) / len(first.runs)
+    return sum(here * len(pack.runs) for pack in several)
+
+
+def _trial(pack: Pack) -> float:
+    """The seconds that the pack will take, from an untrained model's first steps."""
+    problem = problem_of(pack)
+    if isinstance(pack.candidates[0].method, Refit):
+        return _timed(pack, problem, problem.split.train.shape[1])
+    short, long = (_timed(pack, problem, steps * pack.second.batch_size) for steps in (SHORT, LONG))
+    step = max(long - short, 0.0) / (LONG - SHORT)
+    look = max(short - SHORT * step, 0.0) / 2  # before the first step and after the last
+    return step * steps_of(pack) + look * (1 + pack.second.epochs * pack.second.points_per_epoch)
+
+
+def _timed(pack: Pack, problem: Problem, rows: int) -> float:
+    """Seconds of one epoch over so many of the training rows."""
+    times = len(pack.candidates)
+    model = ARCHITECTURES[pack.data.architecture](problem.table).start(
+        problem.table, problem.split.train, pack.seeds
+    )
+    split = Split(problem.split.train[:, :rows], problem.split.validation, problem.split.test)
+    schedule = replace(schedule_of(pack.second, pack.style), epochs=1, points_per_epoch=1)
+    began = time.perf_counter()
+    second_stage(
+        stacked(pack),
+        model.repeat(times),
+        problem.table,
+        Split(*(part.repeat(times, 1) for part in split)),
+        list(pack.seeds) * times,
+        schedule,
+    )
+    return time.perf_counter() - began

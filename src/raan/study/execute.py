@@ -1,0 +1,202 @@
+"""A study carried out: packs in worker processes, each finished one on disk before the next is told of."""
+
+import json
+import multiprocessing
+import os
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from raan.study.plan import Pack, packs
+from raan.study.results import Record, Results, opened
+from raan.study.study import Study
+from raan.study.training import chosen, steps_of, train_pack
+from raan.training.selection import BestWithin
+
+Progress = Callable[[int, int, int], None]
+"""Told how many steps are done and of how many, all runs counted, and how many runs are finished."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a study has come to."""
+
+    path: Path
+    finished: int
+    planned: int
+    diverged: int
+
+    @property
+    def complete(self) -> bool:
+        """Whether every planned run is finished."""
+        return self.finished == self.planned
+
+
+def carry_out(
+    study: Study, path: str | Path, *, workers: int = 1, progress: Progress = lambda done, total, runs: None
+) -> Outcome:
+    """Train what is not in the results yet, and settle them in the order of the plan.
+
+    Every pack trains on one thread, in a process of its own or in this one, so the numbers do not depend on how
+    many work side by side. Interrupted, it settles what is finished before the interruption goes on.
+    """
+    planned = packs(study)
+    order = [run for pack in planned for run in pack.runs]
+    with opened(path) as results:
+        left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
+        try:
+            _train(left, results, study.select, workers, _Meter(left, len(results.done), progress))
+        finally:
+            _choose_anew(results, study.select)
+            results.settle(order)
+        mine = [results.done[run] for run in order if run in results.done]
+        return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
+
+
+def _train(left: Sequence[Pack], results: Results, rule: BestWithin, workers: int, meter: "_Meter") -> None:
+    """Train the packs that are left, here or in workers, and append each as it ends."""
+    with tempfile.TemporaryDirectory(prefix="raan-") as store, _one_thread():
+        if workers == 1:
+            for number, pack in enumerate(left):
+                records = train_pack(pack, rule, Path(store), meter.of(number))
+                results.append(_checked(records, results))
+                meter.finished(number)
+        elif left:
+            for number, records in _in_workers(left, rule, Path(store), workers, meter):
+                results.append(_checked(records, results))
+                meter.finished(number)
+
+
+def _in_workers(
+    left: Sequence[Pack], rule: BestWithin, store: Path, workers: int, meter: "_Meter"
+) -> Iterator[tuple[int, list[Record]]]:
+    """The packs' records as they come, from processes that were born anew, not forked."""
+    context = multiprocessing.get_context("spawn")
+    told = context.SimpleQueue()
+    listener = threading.Thread(target=_listen, args=(told, meter), daemon=True)
+    listener.start()
+    pool = ProcessPoolExecutor(min(workers, len(left)), context, initializer=_begin, initargs=(told,))
+    try:
+        waiting: dict[Future[list[Record]], int] = {
+            pool.submit(_work, number, pack, rule, store): number for number, pack in enumerate(left)
+        }
+        while waiting:
+            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
+            for future in ended:
+                yield waiting.pop(future), future.result()
+    except BrokenProcessPool:
+        raise OSError(
+            "a worker process was killed, perhaps for want of memory. What was finished is saved: start the study "
+            "again to go on, with fewer --workers"
+        ) from None
+    finally:
+        _stop(pool)
+        told.put(None)
+        listener.join()
+
+
+def _stop(pool: ProcessPoolExecutor) -> None:
+    """End the workers at once: what they have in hand is not finished, and will be trained again."""
+    for process in list((pool._processes or {}).values()):
+        process.terminate()
+    pool.shutdown(wait=True, cancel_futures=True)
+
+
+_told: Any = None
+
+
+def _begin(told: Any) -> None:
+    """A worker's first breath: one thread, and where to tell its progress."""
+    global _told
+    _told = told
+    torch.set_num_threads(1)
+    warnings.simplefilter("ignore")
+
+
+def _work(number: int, pack: Pack, rule: BestWithin, store: Path) -> list[Record]:
+    return train_pack(pack, rule, store, lambda done, total: _told.put((number, done)))
+
+
+def _listen(told: Any, meter: "_Meter") -> None:
+    while (message := told.get()) is not None:
+        meter.at(*message)
+
+
+class _Meter:
+    """How far all packs are, in steps of runs."""
+
+    def __init__(self, left: Sequence[Pack], runs: int, progress: Progress) -> None:
+        self.steps = [steps_of(pack) * len(pack.runs) for pack in left]
+        self.sizes = [len(pack.runs) for pack in left]
+        self.done = [0] * len(left)
+        self.runs, self.progress = runs, progress
+        self.tell()
+
+    def at(self, number: int, step: int) -> None:
+        """A pack has taken so many steps."""
+        self.done[number] = min(step * self.sizes[number], self.steps[number])
+        self.tell()
+
+    def of(self, number: int) -> Callable[[int, int], None]:
+        """What a pack tells its progress to."""
+        return lambda done, total: self.at(number, done)
+
+    def finished(self, number: int) -> None:
+        """A pack is done and saved."""
+        self.done[number] = self.steps[number]
+        self.runs += self.sizes[number]
+        self.tell()
+
+    def tell(self) -> None:
+        """Tell how far all is."""
+        self.progress(sum(self.done), sum(self.steps), self.runs)
+
+
+def _checked(records: list[Record], results: Results) -> list[Record]:
+    """The records, if they saw the same data as those that are there already."""
+    seen = {_told_of_data(record): record.data_hash for record in results.done.values()}
+    for record in records:
+        before = seen.get(_told_of_data(record), record.data_hash)
+        if before != record.data_hash:
+            raise ValueError(
+                f"{record.data} has changed since the runs in {results.path} were made (hash {before}, now "
+                f"{record.data_hash}): give other results by --results, or put the old data back"
+            )
+    return records
+
+
+def _told_of_data(record: Record) -> str:
+    """What a record's data were asked for by; the same must give the same."""
+    return json.dumps([record.data, record.seed, record.configuration["data"]])
+
+
+def _choose_anew(results: Results, rule: BestWithin) -> None:
+    """Let every record say what the study's rule chooses now: it may have been another when the run was made."""
+    for run, record in results.done.items():
+        if record.chosen["rule"] != asdict(rule):
+            picked = chosen(rule, record.metrics("validation"), record.metrics("test"))
+            results.done[run] = replace(record, chosen=picked)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread here and in the processes started from here, and as it was before in the end."""
+    before, names = torch.get_num_threads(), ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    kept = {name: os.environ.get(name) for name in names}
+    torch.set_num_threads(1)
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

@@ -1,0 +1,123 @@
+"""From a study to its runs, and from runs to packs that share the run axis."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from enum import Enum
+from functools import cached_property
+from itertools import product
+from typing import Any
+
+from raan.methods import METHODS, Method, Refit
+from raan.methods.method import kind
+from raan.study.sources import DATA
+from raan.study.study import Data, Entry, Stage, Study
+
+PACK = 25
+"""Runs that train at once: more cost no less per run, since their numbers leave the processor's cache."""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One setting of one method of the study."""
+
+    entry: Entry
+    method: Method | Refit
+    learning_rate: float
+
+    @property
+    def hyperparameters(self) -> dict[str, Any]:
+        """The learning rate, if the method has one, and every field of the method."""
+        own = {each.name: plain(getattr(self.method, each.name)) for each in fields(self.method)}  # type: ignore[arg-type]
+        return own if isinstance(self.method, Refit) else {"learning_rate": self.learning_rate, **own}
+
+
+@dataclass(frozen=True)
+class Pack:
+    """Candidates times seeds that train at once; the whole of it is done, or none."""
+
+    study: str
+    data: Data
+    style: str
+    first: Stage
+    second: Stage
+    candidates: tuple[Candidate, ...]
+    seeds: tuple[int, ...]
+
+    @cached_property
+    def runs(self) -> tuple[str, ...]:
+        """The hash of each run, candidates outermost."""
+        return tuple(
+            hash_of(self.definition(candidate, seed)) for candidate, seed in product(self.candidates, self.seeds)
+        )
+
+    def configuration(self) -> dict[str, Any]:
+        """What the pack's runs have in common."""
+        return {
+            "data": {"name": self.data.name, **self.data.options},
+            "architecture": self.data.architecture,
+            "first": asdict(self.first),
+            "second": {**asdict(replace(self.second, learning_rate=(), style=self.style))},
+        }
+
+    def definition(self, candidate: Candidate, seed: int) -> dict[str, Any]:
+        """All that a run's outcome depends on, but the data themselves."""
+        return {
+            "format": 1,
+            **self.configuration(),
+            "class": type(candidate.method).__name__,
+            "hyperparameters": candidate.hyperparameters,
+            "seed": seed,
+        }
+
+
+def packs(study: Study, size: int = PACK) -> list[Pack]:
+    """The study's packs, in the order of its file; they depend on nothing but the study."""
+    return [
+        Pack(study.results, data, style, study.first, study.second, together, seeds)
+        for style, data, entry in product(study.styles, study.data, study.methods)
+        for seeds in _seeds(study, data)
+        for together in _together(list(candidates(entry, study)), max(1, size // len(seeds)))
+    ]
+
+
+def candidates(entry: Entry, study: Study) -> Iterator[Candidate]:
+    """Every setting of the method: its dials' values crossed, and the learning rates."""
+    method = METHODS[entry.method]
+    rates = entry.learning_rate or study.second.learning_rate
+    for values in product(*entry.dials.values()):
+        turned = replace(method, **dict(zip(entry.dials, values, strict=True)))  # type: ignore[type-var]
+        for rate in rates[:1] if isinstance(method, Refit) else rates:
+            yield Candidate(entry, turned, rate)
+
+
+def _seeds(study: Study, data: Data) -> list[tuple[int, ...]]:
+    """The seeds that may share a pack: all, or each alone where each has a table of its own."""
+    return [(seed,) for seed in study.seeds] if DATA[data.name].own_tables else [study.seeds]
+
+
+def _together(several: Sequence[Candidate], most: int) -> Iterator[tuple[Candidate, ...]]:
+    """The candidates that differ in numbers only, so many at a time; a refit stands alone."""
+    alike: dict[tuple[object, ...], list[Candidate]] = {}
+    for candidate in several:
+        alike.setdefault(kind(candidate.method), []).append(candidate)
+    for group in alike.values():
+        yield from _batched(group, 1 if isinstance(group[0].method, Refit) else most)
+
+
+def _batched(several: Sequence[Candidate], most: int) -> Iterator[tuple[Candidate, ...]]:
+    for start in range(0, len(several), most):
+        yield tuple(several[start : start + most])
+
+
+def plain(value: Any) -> Any:
+    """A value that JSON knows; infinity is the string "inf"."""
+    if isinstance(value, Enum):
+        return value.value
+    return "inf" if value == float("inf") else value
+
+
+def hash_of(definition: Mapping[str, Any]) -> str:
+    """A short name for what is defined."""
+    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]

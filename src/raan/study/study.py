@@ -1,0 +1,237 @@
+"""A study as a TOML file: which data, which methods with which grids, which seeds, and the rule that selects."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from raan.methods import METHODS, grid
+from raan.study.faults import Source, StudyError, Where, check_keys
+from raan.study.sources import DATA
+from raan.training.selection import Aim, BestWithin
+from raan.training.update import Style
+
+Kind = Literal["comparison", "toy", "representation", "convergence"]
+Number = int | float
+
+
+@dataclass(frozen=True)
+class Data:
+    """A data set by name, what its loader is told, and which network is trained on it."""
+
+    name: str
+    title: str
+    options: Mapping[str, Any]
+    architecture: str = "mlp"
+
+
+@dataclass(frozen=True)
+class Stage:
+    """How a stage trains."""
+
+    epochs: int = 10
+    batch_size: int = 64
+    points_per_epoch: int = 1
+    learning_rate: tuple[float, ...] = (1e-3,)
+    style: str = "adam"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A method of the study: its name there, the method it is, and the values of its dials."""
+
+    name: str
+    method: str
+    dials: Mapping[str, tuple[Any, ...]]
+    learning_rate: tuple[float, ...] = ()  # in place of the second stage's
+
+
+@dataclass(frozen=True)
+class Study:
+    """All that a study file says."""
+
+    name: str
+    title: str
+    kind: Kind = "comparison"
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    styles: tuple[str, ...] = ("adam",)
+    select: BestWithin = BestWithin("worst_group", 0.01)
+    first: Stage = Stage()
+    second: Stage = Stage()
+    data: tuple[Data, ...] = ()
+    methods: tuple[Entry, ...] = ()
+    report: Mapping[str, Any] = field(default_factory=dict)
+    paper: Mapping[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
+    results: str = ""  # the name of the results file; several studies may read the same runs
+    options: Mapping[str, Any] = field(default_factory=dict)
+
+
+def read_study(path: str | Path) -> Study:
+    """The study in the file; what is wrong with it is an error with line, key and the nearest valid name."""
+    path = Path(path)
+    source = Source.read(path)
+    content = source.parsed()
+    if "extends" in content:
+        base = path.parent / source.text_at(content, "extends")
+        if not base.exists():
+            raise source.fault(Where((), "extends"), f"{base.name}, which is not beside this file")
+        return _extended(read_study(base), source, content)
+    return _study(source, content)
+
+
+def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
+    """The other study's runs, told under a title and with a report of one's own."""
+    check_keys(source, (), content, ("extends", "title", "report", "select"))
+    values = {each.name: getattr(base, each.name) for each in fields(Study)}
+    values |= {"name": source.path.stem, "title": content.get("title", base.title), "results": base.results}
+    if "select" in content:
+        values["select"] = _select(source, content["select"])
+    if "report" in content:
+        values["report"] = content["report"]
+    return Study(**values)
+
+
+TOP = (
+    *("title", "kind", "seeds", "styles", "select", "first", "second"),
+    *("data", "methods", "report", "paper", "options"),
+)
+
+
+def _study(source: Source, content: Mapping[str, Any]) -> Study:
+    """The study, each part read and checked by itself."""
+    check_keys(source, (), content, ("extends", *TOP))
+    kind = content.get("kind", "comparison")
+    source.check_choice(Where((), "kind"), kind, get_args(Kind))
+    styles = tuple(source.list_of(content, "styles", str, ["adam"]))
+    for style in styles:
+        source.check_choice(Where((), "styles"), style, get_args(Style))
+    name = source.path.stem
+    return Study(
+        name=name,
+        title=source.text_at(content, "title", name),
+        kind=kind,
+        seeds=_seeds(source, content),
+        styles=styles,
+        select=_select(source, content.get("select", {})),
+        first=_stage(source, "first", content.get("first", {})),
+        second=_stage(source, "second", content.get("second", {})),
+        data=_data(source, content.get("data", [])),
+        methods=tuple(_entry(source, label, each) for label, each in content.get("methods", {}).items()),
+        report=content.get("report", {}),
+        paper=_paper(content.get("paper", [])),
+        results=name,
+        options=content.get("options", {}),
+    )
+
+
+def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
+    """The seeds: a list of them, or how many."""
+    seeds = content.get("seeds", 5)
+    listed = list(range(seeds)) if isinstance(seeds, int) else seeds
+    sound = all(isinstance(seed, int) and seed >= 0 for seed in listed) and len({*listed}) == len(listed) > 0
+    if not sound:
+        raise source.fault(Where((), "seeds"), f"{seeds!r}; expected a number, or a list of different seeds")
+    return tuple(listed)
+
+
+def _select(source: Source, content: Mapping[str, Any]) -> BestWithin:
+    """The rule that selects, on validation rows."""
+    check_keys(source, ("select",), content, ("aim", "accuracy_drop"))
+    aim = content.get("aim", "worst_group")
+    source.check_choice(Where(("select",), "aim"), aim, get_args(Aim))
+    drop = content.get("accuracy_drop", 0.01)
+    if not _is_number(drop) or not 0 <= drop <= 1:
+        where = Where(("select",), "accuracy_drop")
+        raise source.fault(where, f"{drop!r}; expected a share between 0 and 1, such as 0.01 for one point")
+    return BestWithin(aim, float(drop))
+
+
+def _stage(source: Source, name: str, content: Mapping[str, Any]) -> Stage:
+    """A stage's schedule; a single learning rate is a grid of one."""
+    known = tuple(each.name for each in fields(Stage) if name == "first" or each.name != "style")
+    check_keys(source, (name,), content, known)
+    for key in ("epochs", "batch_size", "points_per_epoch"):
+        value = content.get(key, 1)
+        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
+            raise source.fault(Where((name,), key), f"{value!r}; expected a whole number from 1")
+    source.check_choice(Where((name,), "style"), content.get("style", "adam"), get_args(Style))
+    rates = _rates(source, (name,), content, (1e-3,))
+    if name == "first" and len(rates) > 1:
+        raise source.fault(Where((name,), "learning_rate"), f"{rates}; expected one: all start there")
+    return Stage(**{**content, "learning_rate": rates})
+
+
+def _rates(
+    source: Source, table: tuple[str, ...], content: Mapping[str, Any], default: tuple[float, ...]
+) -> tuple[float, ...]:
+    """One learning rate or several."""
+    given = content.get("learning_rate", default)
+    rates = tuple(given) if isinstance(given, list | tuple) else (given,)
+    if not all(_is_number(rate) and rate > 0 for rate in rates):
+        raise source.fault(Where(table, "learning_rate"), f"{given!r}; expected numbers above 0")
+    return tuple(float(rate) for rate in rates)
+
+
+def _data(source: Source, content: Sequence[Mapping[str, Any]]) -> tuple[Data, ...]:
+    """The data sets, each with what its loader understands."""
+    several = []
+    for number, each in enumerate(content):
+        table = ("data", str(number))
+        if "name" not in each:
+            raise source.fault(Where(table, "name"), f"is missing; expected one of {', '.join(DATA)}")
+        source.check_choice(Where(table, "name"), each["name"], tuple(DATA))
+        check_keys(source, table, each, ("name", "title", "architecture", *DATA[each["name"]].options))
+        source.check_choice(Where(table, "architecture"), each.get("architecture", "mlp"), ("mlp", "linear"))
+        options = {key: value for key, value in each.items() if key not in ("name", "title", "architecture")}
+        several.append(
+            Data(each["name"], each.get("title", each["name"]), options, each.get("architecture", "mlp"))
+        )
+    titles = [data.title for data in several]
+    if len({*titles}) < len(titles):
+        raise source.fault(Where(("data", "0"), "title"), f"{titles}; give each data set a title of its own")
+    return tuple(several)
+
+
+def _entry(source: Source, label: str, content: Mapping[str, Any]) -> Entry:
+    """A method with the dials that the file turns; the others keep the method's own grid, or its value."""
+    table = ("methods", label)
+    name = content.get("method", label)
+    source.check_choice(Where(table, "method" if "method" in content else None), name, tuple(METHODS))
+    method = METHODS[name]
+    known = tuple(each.name for each in fields(method) if each.name != "scope")  # type: ignore[arg-type]
+    check_keys(source, table, content, ("method", "learning_rate", *known))
+    own = {dial: tuple(values) for dial, values in grid(method).items()}
+    turned = {
+        key: tuple(value) if isinstance(value, list) else (value,)
+        for key, value in content.items()
+        if key not in ("method", "learning_rate")
+    }
+    for dial, values in turned.items():
+        for value in values:
+            try:
+                type(method)(**{**_values(method), dial: value})
+            except (ValueError, TypeError) as error:
+                raise source.fault(Where(table, dial), str(error)) from error
+    rates = _rates(source, table, content, ()) if "learning_rate" in content else ()
+    return Entry(label, name, own | turned, rates)
+
+
+def _values(method: Any) -> dict[str, Any]:
+    return {each.name: getattr(method, each.name) for each in fields(method)}
+
+
+def _paper(content: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[float, float]]:
+    """The paper's numbers by (data set's title, style, method): mean and standard deviation, in percent."""
+    return {
+        (each["data"], each.get("style", "adam"), method): (float(pair[0]), float(pair[1]))
+        for each in content
+        for method, pair in each.items()
+        if method not in ("data", "style")
+    }
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+__all__ = ["Data", "Entry", "Stage", "Study", "StudyError", "read_study"]

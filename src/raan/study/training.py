@@ -1,0 +1,182 @@
+"""A pack trained: from its candidates and seeds to the records of its runs."""
+
+import platform
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, astuple, replace
+from functools import lru_cache
+from importlib.metadata import version
+from itertools import product
+from operator import itemgetter
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor
+
+from raan.data.split import Split
+from raan.fairness.metrics import Metrics, metrics
+from raan.methods.method import Method, Refit, stack
+from raan.models.model import Architecture, Model, linear, mlp
+from raan.study.plan import Pack, hash_of
+from raan.study.results import Record
+from raan.study.sources import DATA, Problem
+from raan.study.study import Stage
+from raan.training.selection import BestWithin
+from raan.training.stages import Trained, first_stage, second_stage
+from raan.training.train import Schedule
+from raan.training.update import Update
+
+Progress = Callable[[int, int], None]
+
+ARCHITECTURES = {"mlp": mlp, "linear": linear}
+
+
+def train_pack(
+    pack: Pack, rule: BestWithin, store: Path, progress: Progress = lambda done, total: None
+) -> list[Record]:
+    """The records of the pack's runs; the first stage is taken from the store, or trained and left there."""
+    problem = problem_of(pack)
+    start = _start(pack, problem, store)
+    times = len(pack.candidates)
+    rates = torch.tensor([candidate.learning_rate for candidate in pack.candidates])
+    with warnings.catch_warnings():
+        # What diverged is in the records.
+        warnings.filterwarnings("ignore", message="the loss or its gradient was not finite")
+        trained = second_stage(
+            stacked(pack),
+            start.repeat(times),
+            problem.table,
+            Split(*(part.repeat(times, 1) for part in problem.split)),
+            list(pack.seeds) * times,
+            replace(schedule_of(pack.second, pack.style), learning_rate=rates.repeat_interleave(len(pack.seeds))),
+            progress=progress,
+        )
+    return _records(pack, problem, trained, rule)
+
+
+def steps_of(pack: Pack) -> int:
+    """The steps of the pack's second stage."""
+    if isinstance(pack.candidates[0].method, Refit):
+        return 1
+    problem = problem_of(pack)
+    return pack.second.epochs * -(-problem.split.train.shape[1] // pack.second.batch_size)
+
+
+def stacked(pack: Pack) -> Method | Refit:
+    """One method for all runs of the pack."""
+    methods = [candidate.method for candidate in pack.candidates for _ in pack.seeds]
+    return methods[0] if isinstance(methods[0], Refit) else cast(Method, stack(methods))
+
+
+def schedule_of(stage: Stage, style: str) -> Schedule:
+    """The stage's schedule, test rows watched; its learning rate is the first of the grid."""
+    return Schedule(
+        epochs=stage.epochs,
+        batch_size=stage.batch_size,
+        points_per_epoch=stage.points_per_epoch,
+        learning_rate=stage.learning_rate[0],
+        update=Update(style=cast(Any, style)),
+        watch_test=True,
+    )
+
+
+def problem_of(pack: Pack) -> Problem:
+    """The pack's data and rows."""
+    return _problem(pack.data.name, _frozen(pack.data.options), pack.seeds)
+
+
+def _frozen(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    return tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in options.items())
+
+
+@lru_cache(maxsize=4)
+def _problem(name: str, options: tuple[tuple[str, Any], ...], seeds: tuple[int, ...]) -> Problem:
+    """The data, read once in a process."""
+    return DATA[name].load(dict(options), seeds)
+
+
+def _start(pack: Pack, problem: Problem, store: Path) -> Model:
+    """Every seed's model at the end of the first stage, which all packs of these data and seeds share."""
+    architecture: Architecture = ARCHITECTURES[pack.data.architecture](problem.table)
+    model = architecture.start(problem.table, problem.split.train, pack.seeds)
+    place = store / f"{first_stage_key(pack)}.pt"
+    if place.exists():
+        return model.at(torch.load(place, weights_only=True))
+    schedule = replace(schedule_of(pack.first, pack.first.style), watch_test=False, points_per_epoch=1)
+    trained = first_stage(architecture, problem.table, problem.split, pack.seeds, schedule).last
+    part = place.with_suffix(f".{id(trained)}.part")
+    torch.save(trained.parameters, part)
+    part.replace(place)
+    return trained
+
+
+def first_stage_key(pack: Pack) -> str:
+    """A name for what the first stage depends on."""
+    return hash_of({**pack.configuration(), "second": None, "seeds": pack.seeds})
+
+
+def _records(pack: Pack, problem: Problem, trained: Trained, rule: BestWithin) -> list[Record]:
+    """A record for each run, candidates outermost."""
+    points = trained.state.path.points
+    validation = torch.stack([point.validation_counts for point in points])
+    test = torch.stack([cast(Tensor, point.test_counts) for point in points])
+    failed = trained.state.failed.tolist()
+    common: dict[str, Any] = {
+        "study": pack.study,
+        "data": pack.data.title,
+        "style": pack.style,
+        "configuration": pack.configuration(),
+        "data_hash": problem.hash,
+        "versions": versions(),
+        "classes": problem.table.class_names,
+        "attributes": problem.table.attribute_names,
+        "step": [point.step for point in points],
+    }
+    return [
+        Record(
+            run=pack.runs[number],
+            method=candidate.entry.name,
+            seed=seed,
+            hyperparameters=candidate.hyperparameters,
+            diverged=None if failed[number] < 0 else failed[number],
+            validation=_flat(validation[:, number]),
+            test=_flat(test[:, number]),
+            chosen=chosen(rule, metrics(validation[:, number]), metrics(test[:, number])),
+            **common,
+        )
+        for number, (candidate, seed) in enumerate(product(pack.candidates, pack.seeds))
+    ]
+
+
+def _flat(counts: Tensor) -> list[list[int]]:
+    return cast(list[list[int]], counts.flatten(1).long().tolist())
+
+
+def chosen(rule: BestWithin, validation: Metrics, test: Metrics) -> dict[str, Any]:
+    """The point of one run's path that the rule likes best on validation, and its metrics on both parts."""
+    start = validation.map(itemgetter(0))
+    wishes = torch.stack(
+        [rule(number, validation.map(itemgetter(number)), start) for number in range(len(validation.accuracy))]
+    )
+    point = int(wishes.argmin())
+    return {
+        "rule": asdict(rule),
+        "point": point,
+        "validation": _rounded(validation.map(itemgetter(point))),
+        "test": _rounded(test.map(itemgetter(point))),
+    }
+
+
+def _rounded(several: Metrics) -> dict[str, float | None]:
+    """The metrics by name; undefined is null, which JSON knows."""
+    names = tuple(Metrics.__dataclass_fields__)
+    values = (round(float(value), 6) for value in astuple(several))
+    return {name: None if value != value else value for name, value in zip(names, values, strict=True)}
+
+
+@lru_cache
+def versions() -> dict[str, str]:
+    """The versions of what the numbers may depend on."""
+    named = {name: version(name) for name in ("raan", "torch", "numpy")}
+    return {**named, "python": platform.python_version()}

@@ -1,0 +1,410 @@
+"""The study engine: the plan, the results file, and what a kill leaves behind."""
+
+import gzip
+import json
+import random
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+
+from raan.fairness.metrics import metrics
+from raan.methods import RAAN, Scope
+from raan.models.model import mlp
+from raan.study.execute import carry_out
+from raan.study.faults import StudyError
+from raan.study.plan import PACK, packs
+from raan.study.results import StudyRunning, opened, read
+from raan.study.sources import DATA
+from raan.study.study import read_study
+from raan.training.selection import BestWithin
+from raan.training.stages import first_stage, second_stage
+from raan.training.train import Schedule
+from raan.training.update import Update
+
+STUDY = """
+title = "A small one"
+seeds = [3, 5]
+styles = ["adam", "sgd"]
+
+[select]
+aim = "worst_group"
+accuracy_drop = 0.02
+
+[first]
+epochs = 2
+
+[second]
+epochs = 2
+points_per_epoch = 2
+learning_rate = [1e-2, 1e-3]
+
+[[data]]
+name = "toy"
+rows = 400
+architecture = "mlp"
+
+[methods.Vanilla]
+[methods.RL-RAAN]
+temperature = [0.1, 0.5]
+averaging_rate = [0.5]
+balance = ["group", "sample"]
+[methods.RAAN]
+temperature = 0.5
+[methods.DFR]
+inverse_penalty = 1
+"""
+
+
+RAAN_STUDY = [sys.executable, "-m", "raan", "study"]
+
+
+@pytest.fixture
+def study_file(tmp_path):
+    """A study of 2 styles x (2 + 8 + 6 + 1 candidates) x 2 seeds on the toy."""
+    file = tmp_path / "small.toml"
+    file.write_text(STUDY)
+    return file
+
+
+def write(tmp_path, text, name="study.toml"):
+    file = tmp_path / name
+    file.write_text(text)
+    return file
+
+
+class TestPlan:
+    def test_every_candidate_meets_every_seed_and_style_once(self, study_file):
+        planned = packs(read_study(study_file))
+        runs = [run for pack in planned for run in pack.runs]
+        assert len(runs) == len(set(runs)) == 2 * (2 + 8 + 6 + 1) * 2
+        assert all(len(pack.runs) <= PACK for pack in planned)
+
+    def test_a_pack_differs_in_numbers_only(self, study_file):
+        for pack in packs(read_study(study_file)):
+            assert (
+                len({(type(each.method), getattr(each.method, "balance", None)) for each in pack.candidates}) == 1
+            )
+
+    def test_dials_that_the_file_does_not_turn_keep_the_papers_grid(self, study_file):
+        raan = [pack for pack in packs(read_study(study_file)) if pack.candidates[0].entry.name == "RAAN"]
+        rates = {each.method.averaging_rate for pack in raan for each in pack.candidates}
+        assert rates == {0.1, 0.5, 0.9}
+
+    def test_the_hash_changes_with_whatever_the_outcome_depends_on(self, study_file):
+        text = study_file.read_text()
+        before = packs(read_study(study_file))[0].runs[0]
+        for old, new in [
+            ("rows = 400", "rows = 500"),
+            ("[first]\nepochs = 2", "[first]\nepochs = 3"),
+            ("points_per_epoch = 2", "points_per_epoch = 1"),
+            ("seeds = [3, 5]", "seeds = [4, 5]"),
+            ('"mlp"', '"linear"'),
+            ("[1e-2, 1e-3]", "[2e-2, 1e-3]"),
+        ]:
+            study_file.write_text(text.replace(old, new))
+            assert packs(read_study(study_file))[0].runs[0] != before, new
+        study_file.write_text(
+            text.replace("accuracy_drop = 0.02", "accuracy_drop = 0.5").replace("A small", "One")
+        )
+        assert packs(read_study(study_file))[0].runs[0] == before
+
+
+class TestRecords:
+    def test_a_run_of_a_study_is_the_run_alone(self, study_file, tmp_path):
+        carry_out(read_study(study_file), tmp_path / "out.jsonl")
+        (record,) = [
+            record
+            for record in read(tmp_path / "out.jsonl")
+            if (record.method, record.style, record.seed) == ("RL-RAAN", "sgd", 5)
+            and record.hyperparameters["learning_rate"] == 1e-2
+            and record.hyperparameters["temperature"] == 0.1
+            and record.hyperparameters["balance"] == "sample"
+        ]
+        problem = DATA["toy"].load({"rows": 400}, (5,))
+        schedule = Schedule(epochs=2, points_per_epoch=2, watch_test=True)
+        plain = first_stage(mlp(problem.table), problem.table, problem.split, [5], schedule).last
+        method = RAAN(temperature=0.1, averaging_rate=0.5, balance="sample", scope=Scope.MODEL)
+        alone = second_stage(
+            method,
+            plain,
+            problem.table,
+            problem.split,
+            [5],
+            replace(schedule, learning_rate=1e-2, update=Update(style="sgd")),
+        )
+        points = alone.state.path.points
+        assert list(record.step) == [point.step for point in points] == [0, 2, 4, 6, 8]
+        for part in ("validation", "test"):
+            ours, theirs = record.counts(part), torch.stack([getattr(p, f"{part}_counts")[0] for p in points])
+            # Rounding in a pack may turn a row or two that stand on the boundary.
+            assert (ours - theirs).abs().sum((1, 2, 3)).max() <= 4
+            torch.testing.assert_close(metrics(ours).accuracy, metrics(theirs).accuracy, atol=0.03, rtol=0)
+
+    def test_the_chosen_point_is_the_rules_on_validation(self, study_file, tmp_path):
+        carry_out(read_study(study_file), tmp_path / "out.jsonl")
+        for record in read(tmp_path / "out.jsonl"):
+            path = record.metrics("validation")
+            allowed = path.accuracy >= path.accuracy[0] - 0.02 - 1e-9
+            best = max((float(path.worst_group_accuracy[k]), -k) for k in range(len(record.step)) if allowed[k])
+            assert record.chosen["point"] == -best[1]
+            test = record.metrics("test")
+            assert record.chosen["test"]["accuracy"] == round(float(test.accuracy[-best[1]]), 6)
+
+    def test_a_diverged_run_is_recorded_and_its_pack_goes_on(self, study_file, tmp_path):
+        study_file.write_text(STUDY.replace("[1e-2, 1e-3]", "[1e30, 1e-3]"))
+        outcome = carry_out(read_study(study_file), tmp_path / "out.jsonl")
+        records = [r for r in read(tmp_path / "out.jsonl") if r.method == "Vanilla" and r.style == "sgd"]
+        diverged = {record.hyperparameters["learning_rate"]: record.diverged is not None for record in records}
+        assert diverged == {1e30: True, 1e-3: False}
+        assert outcome.diverged >= 2
+        assert outcome.complete
+
+    def test_another_rule_chooses_anew_without_training(self, study_file, tmp_path):
+        carry_out(read_study(study_file), tmp_path / "out.jsonl")
+        before = read(tmp_path / "out.jsonl")
+        study_file.write_text(STUDY.replace('"worst_group"', '"demographic_parity"'))
+        told = []
+        carry_out(read_study(study_file), tmp_path / "out.jsonl", progress=lambda *each: told.append(each))
+        assert told == [(0, 0, len(before))]
+        after = read(tmp_path / "out.jsonl")
+        assert [record.run for record in after] == [record.run for record in before]
+        assert all(record.chosen["rule"]["aim"] == "demographic_parity" for record in after)
+        assert any(a.chosen["point"] != b.chosen["point"] for a, b in zip(after, before, strict=True))
+
+    def test_more_seeds_add_runs_and_repeat_none(self, study_file, tmp_path):
+        carry_out(read_study(study_file), tmp_path / "out.jsonl")
+        before = {record.run: record for record in read(tmp_path / "out.jsonl")}
+        study_file.write_text(STUDY.replace("[3, 5]", "[3, 5, 7]"))
+        assert carry_out(read_study(study_file), tmp_path / "out.jsonl").finished == 3 * len(before) // 2
+        after = {record.run: record for record in read(tmp_path / "out.jsonl")}
+        assert all(after[run] == record for run, record in before.items())
+
+    def test_data_that_changed_are_refused(self, study_file, tmp_path):
+        frame = np.random.default_rng(0).random((300, 2))
+        header = "x,z,y,a"
+        rows = [f"{x:.3f},{z:.3f},{int(x > 0.5)},{'fm'[int(z > 0.6)]}" for x, z in frame]
+        table = write(tmp_path, "\n".join([header, *rows]) + "\n", "people.csv")
+        told = f'name = "table"\npath = "{table}"\nlabel = "y"\nattribute = "a"\n'
+        text = f"seeds = 2\n[first]\nepochs = 1\n[[data]]\n{told}"
+        study = write(tmp_path, text + "[methods.Vanilla]\n")
+        with pytest.warns(UserWarning, match="."):
+            carry_out(read_study(study), tmp_path / "out.jsonl")
+        table.write_text("\n".join([header, *rows[::-1]]) + "\n")
+        study.write_text(text + "[methods.Vanilla]\n[methods.DFR]\n")
+        from raan.study import training
+
+        training._problem.cache_clear()
+        with pytest.raises(ValueError, match="has changed since"), pytest.warns(UserWarning, match="."):
+            carry_out(read_study(study), tmp_path / "out.jsonl")
+
+
+class TestInterruptions:
+    def test_workers_change_no_byte(self, study_file, tmp_path):
+        study = read_study(study_file)
+        carry_out(study, tmp_path / "one.jsonl.gz")
+        carry_out(study, tmp_path / "two.jsonl.gz", workers=2)
+        assert (tmp_path / "one.jsonl.gz").read_bytes() == (tmp_path / "two.jsonl.gz").read_bytes()
+        assert sorted(path.name for path in tmp_path.glob("*.jsonl*")) == [
+            "one.jsonl.gz",
+            "one.jsonl.gz.lock",
+            "two.jsonl.gz",
+            "two.jsonl.gz.lock",
+        ]
+
+    def test_killed_at_ten_random_moments_it_ends_with_the_same_bytes(self, study_file, tmp_path):
+        study = read_study(study_file)
+        carry_out(study, tmp_path / "whole.jsonl")
+        whole = read(tmp_path / "whole.jsonl")
+        journal, path = tmp_path / "out.jsonl.journal", tmp_path / "out.jsonl"
+        command = [
+            *RAAN_STUDY,
+            study_file,
+            "--results",
+            path,
+            "--workers",
+            "1",
+            "--quiet",
+        ]
+        rng, seen = random.Random(0), set()
+        for _ in range(10):
+            before = journal.stat().st_size if journal.exists() else 0
+            child = subprocess.Popen(command)
+            # Only from the first fresh record on does a kill meet work; then at a random moment of it.
+            while child.poll() is None and (not journal.exists() or journal.stat().st_size == before):
+                time.sleep(0.005)
+            time.sleep(rng.uniform(0, 0.5))
+            child.kill()
+            child.wait()
+            found = {record.run for file in (path, journal) if file.exists() for record in read(file)}
+            assert found >= seen, "a finished run was lost"
+            seen = found
+            if len(found) == len(whole):  # it was done: the next one begins anew
+                path.unlink(missing_ok=True)
+                journal.unlink(missing_ok=True)
+                seen = set()
+        subprocess.run(command, check=True)
+        assert path.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+        assert not journal.exists()
+
+    def test_a_torn_line_is_mended(self, study_file, tmp_path):
+        study = read_study(study_file)
+        carry_out(study, tmp_path / "whole.jsonl")
+        lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+        for left in (0, 1, 7, len(lines) - 1):
+            (tmp_path / "out.jsonl.journal").write_bytes(b"".join(lines[:left]) + lines[left][:40])
+            (tmp_path / "out.jsonl").unlink(missing_ok=True)
+            carry_out(study, tmp_path / "out.jsonl")
+            assert (tmp_path / "out.jsonl").read_bytes() == b"".join(lines)
+
+    def test_control_c_settles_what_is_finished(self, study_file, tmp_path):
+        study_file.write_text(STUDY.replace("[second]\nepochs = 2", "[second]\nepochs = 200"))
+        path, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
+        command = [*RAAN_STUDY, study_file, "--results", path, "--workers", "2"]
+        child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        while child.poll() is None and (not journal.exists() or not journal.stat().st_size):
+            time.sleep(0.01)
+        child.send_signal(signal.SIGINT)
+        _, words = child.communicate(timeout=60)
+        assert child.returncode == 130
+        assert "Traceback" not in words
+        assert 0 < len(read(path)) < 68
+        assert not journal.exists()
+
+    def test_two_processes_on_one_file_are_refused(self, tmp_path):
+        path = tmp_path / "out.jsonl"
+        script = "import sys, time; from raan.study.results import opened\n"
+        script += "with opened(sys.argv[1]): print(flush=True); time.sleep(60)"
+        child = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
+        try:
+            child.stdout.readline()
+            with pytest.raises(StudyRunning, match=r"another process is writing to .*out\.jsonl"), opened(path):
+                pass
+        finally:
+            child.kill()
+            child.wait()
+            child.stdout.close()
+        with opened(path) as results:  # the dead hold no lock
+            assert results.done == {}
+
+
+class TestFiles:
+    @pytest.mark.parametrize(
+        ("content", "message"),
+        [
+            (b"{}\n", "line 1, is not a run of a study: 'run' is missing"),
+            (b"[1]\n", "line 1, is not a run of a study"),
+            (b"hello\n", "line 1, is not a run of a study"),
+            (b"\xff\xfe\n", "holds no results"),
+        ],
+    )
+    def test_what_is_no_results_file_is_said_to_be_none(self, tmp_path, content, message):
+        path = tmp_path / "out.jsonl"
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            read(path)
+        zipped = tmp_path / "out.jsonl.gz"
+        zipped.write_bytes(gzip.compress(content)[:-4])
+        with pytest.raises(ValueError, match="holds no results"):
+            read(zipped)
+
+
+class TestFaults:
+    @pytest.mark.parametrize(
+        ("old", "new", "message"),
+        [
+            ("[select]", "[selekt]", r"line 6: selekt is not known there \(did you mean 'select'\?\)"),
+            (
+                '"worst_group"',
+                '"worst"',
+                r"line 7: select.aim is 'worst'; expected .* \(did you mean 'worst_group'\?\)",
+            ),
+            ("accuracy_drop = 0.02", "accuracy_drop = 2", "line 8: select.accuracy_drop is 2; expected a share"),
+            ("epochs = 2\n\n[second]", "epochs = 0\n\n[second]", "line 11: first.epochs is 0; expected a whole"),
+            ("[1e-2, 1e-3]", '["fast"]', "line 16: second.learning_rate is .*fast.*; expected numbers above 0"),
+            ('name = "toy"', 'name = "adlut"', r"line 19: data.0.name is 'adlut'; .*did you mean 'adult'"),
+            ("rows = 400", "row = 400", r"line 20: data.0.row is not known there \(did you mean 'rows'\?\)"),
+            (
+                "[methods.RL-RAAN]",
+                "[methods.RLRAAN]",
+                r"line 24: methods.RLRAAN is 'RLRAAN'; .*did you mean 'RL-RAAN'",
+            ),
+            (
+                "averaging_rate = [0.5]",
+                "averaging_rate = [5]",
+                "line 26: methods.RL-RAAN.averaging_rate is .*0 to 1",
+            ),
+            (
+                "temperature = 0.5",
+                "temprature = 0.5",
+                r"line 29: .*temprature is not known there \(did you mean 'temp",
+            ),
+            ('["adam", "sgd"]', '["adam", "sdg"]', r"line 4: styles is 'sdg'; .*did you mean 'sgd'"),
+            ("seeds = [3, 5]", "seeds = [3, 3]", "line 3: seeds is .*different seeds"),
+            ("seeds = [3, 5]", "seeds = [3", "is not TOML: .*line"),
+        ],
+    )
+    def test_say_line_key_and_nearest_name(self, study_file, old, new, message):
+        study_file.write_text(STUDY.replace(old, new))
+        with pytest.raises(StudyError, match=message):
+            read_study(study_file)
+
+    def test_a_file_that_is_not_there_names_its_neighbours(self, study_file):
+        with pytest.raises(StudyError, match=r"smal\.toml is not there; study files in its folder: small\.toml"):
+            read_study(study_file.with_name("smal.toml"))
+
+    def test_a_study_may_tell_anothers_runs(self, study_file, tmp_path):
+        other = write(
+            tmp_path, 'extends = "small.toml"\ntitle = "Curves"\n[select]\naim = "equalized_odds"\n', "c.toml"
+        )
+        base, study = read_study(study_file), read_study(other)
+        assert [pack.runs for pack in packs(study)] == [pack.runs for pack in packs(base)]
+        assert (study.title, study.results, study.select) == (
+            "Curves",
+            "small",
+            BestWithin("equalized_odds", 0.01),
+        )
+        other.write_text('extends = "none.toml"\n')
+        with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is not beside"):
+            read_study(other)
+
+
+class TestCommand:
+    def test_dry_run_shows_the_plan_and_trains_nothing(self, study_file, tmp_path):
+        command = [
+            *RAAN_STUDY,
+            study_file,
+            "--results",
+            tmp_path / "out.jsonl",
+            "--dry-run",
+        ]
+        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        assert "68 runs, 0 of them finished" in shown
+        assert "RL-RAAN" in shown
+        assert not (tmp_path / "out.jsonl").exists()
+        told = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+        assert sum(share["runs"] for share in told["left"]) == 68
+        assert 0 < told["seconds"] < 600
+
+    def test_a_bad_file_is_one_paragraph_and_exit_code_2(self, study_file):
+        study_file.write_text(STUDY.replace("rows = 400", "row = 400"))
+        done = subprocess.run([*RAAN_STUDY, study_file], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "line 20" in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_every_study_file_of_the_project_is_sound():
+    folder = Path(__file__).parents[2] / "studies"
+    files = sorted(folder.glob("*.toml"))
+    assert files
+    for file in files:
+        study = read_study(file)
+        if study.kind == "comparison":
+            assert packs(study), file
