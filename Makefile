@@ -2,7 +2,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
 
-.PHONY: demo test check figures bench clean
+.PHONY: demo test check figures results bench clean
 
 demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
@@ -18,6 +18,9 @@ check: $(READY)  ## ruff, mypy (strict), the layers
 
 figures: $(READY)  ## the pictures of the docs
 	$(BIN)/python docs/figures.py
+
+results: $(READY)  ## the numbers of the docs, from the committed results
+	$(BIN)/python docs/results.py
 
 bench: $(READY)  ## what is measured, and against whom
 	$(BIN)/python -m benchmarks

@@ -11,6 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wai
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,7 @@ def carry_out(
         try:
             _train(left, results, study.select, workers, _Meter(left, len(results.done), progress))
         finally:
-            _choose_anew(results, study.select)
+            _as_told_now(results, planned, study.select)
             results.settle(order)
         mine = [results.done[run] for run in order if run in results.done]
         return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
@@ -179,12 +180,26 @@ def _told_of_data(record: Record) -> str:
     return json.dumps([record.data, record.seed, record.configuration["data"]])
 
 
-def _choose_anew(results: Results, rule: BestWithin) -> None:
-    """Let every record say what the study's rule chooses now: it may have been another when the run was made."""
-    for run, record in results.done.items():
-        if record.chosen["rule"] != asdict(rule):
-            picked = chosen(rule, record.metrics("validation"), record.metrics("test"))
-            results.done[run] = replace(record, chosen=picked)
+def _as_told_now(results: Results, planned: Sequence[Pack], rule: BestWithin) -> None:
+    """Let every record say what the study says now: names and rule may have been others when the run was made."""
+    for pack in planned:
+        for run, (candidate, _) in zip(pack.runs, product(pack.candidates, pack.seeds), strict=True):
+            if run in results.done:
+                record = replace(
+                    results.done[run],
+                    study=pack.study,
+                    data=pack.data.title,
+                    method=candidate.entry.name,
+                    configuration={"method": candidate.entry.method, **pack.configuration()},
+                )
+                results.done[run] = _chosen_by(rule, record)
+
+
+def _chosen_by(rule: BestWithin, record: Record) -> Record:
+    """The record with the point that the rule chooses."""
+    if record.chosen["rule"] == asdict(rule):
+        return record
+    return replace(record, chosen=chosen(rule, record.metrics("validation"), record.metrics("test")))
 
 
 @contextmanager

@@ -1,13 +1,14 @@
 """A study as a TOML file: which data, which methods with which grids, which seeds, and the rule that selects."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from raan.methods import METHODS, grid
 from raan.study.faults import Source, StudyError, Where, check_keys
 from raan.study.sources import DATA
+from raan.study.views import KEYS
 from raan.training.selection import Aim, BestWithin
 from raan.training.update import Style
 
@@ -87,8 +88,25 @@ def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
     if "select" in content:
         values["select"] = _select(source, content["select"])
     if "report" in content:
-        values["report"] = content["report"]
+        values["report"] = _report(source, content["report"], base)
     return Study(**values)
+
+
+def _report(source: Source, content: Mapping[str, Any], base: Study) -> Mapping[str, Any]:
+    """What the report is about, in names that the study knows."""
+    check_keys(source, ("report",), content, KEYS)
+    named = {
+        "data": [data.title for data in base.data],
+        "styles": base.styles,
+        "methods": [entry.name for entry in base.methods],
+    }
+    for key, known in named.items():
+        for name in content.get(key, ()):
+            source.check_choice(Where(("report",), key), name, tuple(known))
+    if "by" in content:
+        dials = dict.fromkeys(dial for entry in base.methods for dial in (*entry.dials, "learning_rate"))
+        source.check_choice(Where(("report",), "by"), content["by"], tuple(dials))
+    return content
 
 
 TOP = (
@@ -106,7 +124,7 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
     for style in styles:
         source.check_choice(Where((), "styles"), style, get_args(Style))
     name = source.path.stem
-    return Study(
+    study = Study(
         name=name,
         title=source.text_at(content, "title", name),
         kind=kind,
@@ -117,11 +135,11 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
         second=_stage(source, "second", content.get("second", {})),
         data=_data(source, content.get("data", [])),
         methods=tuple(_entry(source, label, each) for label, each in content.get("methods", {}).items()),
-        report=content.get("report", {}),
         paper=_paper(content.get("paper", [])),
         results=name,
         options=content.get("options", {}),
     )
+    return replace(study, report=_report(source, content.get("report", {}), study))
 
 
 def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:

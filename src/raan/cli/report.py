@@ -1,0 +1,124 @@
+"""A report of results: a page for readers, tables for papers, figures as files."""
+
+from __future__ import annotations
+
+import shlex
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from raan.cli.console import console
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from raan.report.content import Content
+    from raan.training.selection import Rule
+
+
+class Format(StrEnum):
+    """What is written."""
+
+    HTML = "html"
+    MD = "md"
+    TEX = "tex"
+
+
+class AimChoice(StrEnum):
+    """What is chosen for."""
+
+    WORST_GROUP = "worst_group"
+    DEMOGRAPHIC_PARITY = "demographic_parity"
+    EQUALIZED_ODDS = "equalized_odds"
+
+
+def report(
+    results: Annotated[
+        list[Path], typer.Argument(help="Results files, folders that `raan fit` wrote, or study files.")
+    ],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="The file to write: report.html by default; md and tex go to standard output."),
+    ] = None,
+    form: Annotated[Format, typer.Option("--format", help="A page, or tables for a paper.")] = Format.HTML,
+    figures: Annotated[Path | None, typer.Option(help="Folder for the figures as PNG and SVG.")] = None,
+    aim: Annotated[AimChoice | None, typer.Option(help="Choose for another aim than the results did.")] = None,
+    accuracy_drop: Annotated[
+        float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, such as 0.01 for one point.")
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
+) -> None:
+    """Write a report: one page that opens offline, or tables in Markdown or LaTeX, and figures as files."""
+    from dataclasses import replace
+
+    from raan.report.figures import write_figures
+    from raan.report.inputs import load
+
+    content = load(results)
+    content = replace(
+        content,
+        rule=_rule(content, aim, accuracy_drop),
+        command="\n".join(filter(None, (content.command, _command(results, out, form, aim, accuracy_drop)))),
+    )
+    written = _write(content, form, out)
+    drawn = write_figures(content, figures) if figures else []
+    if not quiet and (written or drawn):
+        _say(content, written, len(drawn), figures)
+
+
+def _rule(content: Content, aim: AimChoice | None, accuracy_drop: float | None) -> Rule | None:
+    """The rule asked for; what was not said is as in the results."""
+    if aim is None and accuracy_drop is None:
+        return content.rule
+    from raan.study.summary import rule_of
+    from raan.training.selection import BestWithin
+
+    own = content.rule or rule_of(content.records[0].chosen.get("rule"))
+    kept = own if isinstance(own, BestWithin) else BestWithin("worst_group", 0.01)
+    drop = kept.accuracy_drop if accuracy_drop is None else accuracy_drop
+    return BestWithin(aim.value if aim else kept.aim, drop)
+
+
+def _command(
+    results: Sequence[Path], out: Path | None, form: Format, aim: AimChoice | None, accuracy_drop: float | None
+) -> str:
+    """The command that writes the same report."""
+    options = {"--out": out, "--format": None if form is Format.HTML else form, "--aim": aim}
+    given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
+    drop = [] if accuracy_drop is None else ["--accuracy-drop", f"{accuracy_drop:g}"]
+    return shlex.join(["raan", "report", *map(str, results), *given, *drop])
+
+
+def _write(content: Content, form: Format, out: Path | None) -> list[Path]:
+    """Write the report; the file, or none where it went to standard output."""
+    if form is Format.HTML:
+        from raan.report.page import write_page
+
+        path = out or Path("report.html")
+        write_page(content, path)
+        return [path]
+    from raan.report.text import latex_report, markdown_report
+
+    text = markdown_report(content) if form is Format.MD else latex_report(content)
+    if out is None:
+        typer.echo(text, nl=False)
+        return []
+    out.parent.mkdir(parents=True, exist_ok=True)
+    out.write_text(text, encoding="utf-8")
+    return [out]
+
+
+def _say(content: Content, written: Sequence[Path], drawn: int, folder: Path | None) -> None:
+    """What was written, and the first thing it says."""
+    from raan.cli.console import errors
+    from raan.report.outline import readings_of
+    from raan.report.words import headline
+
+    for note in content.notes:
+        errors.print(note, markup=False, highlight=False)
+    for reading in readings_of(content):
+        console.print(f"{reading.name}: {headline(reading)}", markup=False, highlight=False)
+    files = [*map(str, written), *([f"{drawn} figures in {folder}"] if drawn else [])]
+    console.print(f"Written: {', '.join(files)}", markup=False, highlight=False)

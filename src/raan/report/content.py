@@ -1,0 +1,29 @@
+"""What a report is made from."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from raan.study.results import Record
+from raan.training.selection import Rule
+
+Paper: TypeAlias = Mapping[tuple[str, str, str], tuple[float, float]]
+"""The paper's mean and standard deviation of what the rule aims at, in percent, by data set, style and method."""
+
+
+@dataclass(frozen=True)
+class Content:
+    """The runs and everything said about them.
+
+    `rule` is None for the one that the records were made with; `explanation` is what an `.explain.json` holds:
+    the weights RAAN gave and maps of embeddings. `notes` are sentences for the reader, such as what is missing;
+    `command` is what makes the same report again.
+    """
+
+    title: str
+    records: Sequence[Record]
+    explanation: Mapping[str, Any] | None = None
+    paper: Paper | None = None
+    rule: Rule | None = None
+    notes: Sequence[str] = ()
+    command: str = ""

@@ -1,0 +1,119 @@
+"""Where a report's content comes from: results files, folders that `raan fit` wrote, study files."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from raan.report.content import Content
+from raan.study.results import Record, read
+from raan.study.study import read_study
+from raan.study.views import view
+
+IN_FOLDER = ("results.jsonl", "results.jsonl.gz")
+
+_EXPLAINED = {
+    "weights": {"data", "method", "cells", "features"},
+    "maps": {"data", "name", "x", "y", "label", "attribute", "classes", "attributes", "separability"},
+}
+
+
+def load(sources: Sequence[str | Path], results: str | Path = "results") -> Content:
+    """What several sources hold together; a run that several have counts once. A study's runs are in `results`."""
+    parts = [_source(Path(source), Path(results)) for source in sources]
+    runs = {
+        (record.data, record.style, record.method, record.run): record for part in parts for record in part.records
+    }
+    explanations = [part.explanation for part in parts if part.explanation]
+    return Content(
+        title=", ".join(dict.fromkeys(part.title for part in parts)),
+        records=list(runs.values()),
+        explanation={key: [each for found in explanations for each in found.get(key, ())] for key in _EXPLAINED},
+        paper={key: number for part in parts for key, number in (part.paper or {}).items()},
+        rule=next((part.rule for part in parts if part.rule), None),
+        notes=[note for part in parts for note in part.notes],
+        command="\n".join(filter(None, (part.command for part in parts))),
+    )
+
+
+def _source(path: Path, folder: Path) -> Content:
+    """The content of a study file, a folder or a results file."""
+    if path.suffix == ".toml":
+        study = read_study(path)
+        results = _file(folder / f"{study.results}.jsonl.gz")
+        return replace(
+            results,
+            title=study.title,
+            records=view(results.records, study.report),
+            paper=study.paper,
+            rule=study.select,
+            command=f"raan study {path}",
+        )
+    if path.is_dir():
+        inside = [path / name for name in IN_FOLDER if (path / name).is_file()]
+        if not inside:
+            raise ValueError(f"{path} is a folder without {IN_FOLDER[0]}; expected one that `raan fit` wrote")
+        return _file(inside[0])
+    return _file(path)
+
+
+def _file(path: Path) -> Content:
+    """The runs of a results file, and the explanation beside it."""
+    if not path.is_file():
+        journal = path.with_name(path.name.removesuffix(".gz") + ".journal")
+        hint = f"; the runs finished so far are in {journal}" if journal.is_file() else ""
+        raise ValueError(f"{path} is not there{hint}; expected a results file, which `raan study` writes")
+    records = read(path)
+    torn = path.suffix != ".gz" and not path.read_bytes().endswith(b"\n")
+    if not records:
+        what = "only a torn line" if torn and path.stat().st_size else "no runs"
+        raise ValueError(f"{path} holds {what}; expected one line of JSON for each run")
+    for number, record in enumerate(records, 1):
+        _check(record, f"{path}, line {number}")
+    note = (
+        f"The last line of {path.name} is torn, as an interrupted writer leaves it; {len(records):,} runs count."
+    )
+    return Content(
+        title=", ".join(dict.fromkeys(record.study for record in records)),
+        records=records,
+        explanation=_explanation(path),
+        notes=[note] if torn else [],
+    )
+
+
+def _check(record: Record, where: str) -> None:
+    """An error for a run whose parts do not fit together, before anything is computed from them."""
+    names = (*record.classes, *record.attributes, record.data, record.method, record.style, record.study)
+    if not all(isinstance(name, str) for name in names):
+        raise ValueError(f"{where}: names are {names}; expected text")
+    if not len(record.step) == len(record.validation) == len(record.test) > 0:
+        lengths = f"{len(record.step)} steps, {len(record.validation)} and {len(record.test)} counts"
+        raise ValueError(f"{where}: the path has {lengths}; expected as many of each, at least one")
+    cells = len(record.classes) ** 2 * (len(record.attributes) + 1)
+    for counts in (*record.validation, *record.test):
+        if len(counts) != cells or not all(isinstance(number, int) and number >= 0 for number in counts):
+            expected = f"{len(record.classes)} classes and {len(record.attributes)} attribute values"
+            raise ValueError(f"{where}: counts {counts}; expected {cells} whole numbers, for {expected}")
+
+
+def _explanation(path: Path) -> Mapping[str, Any] | None:
+    """What stands in NAME.explain.json beside NAME.jsonl; None if there is no such file."""
+    stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
+    file = path.with_name(f"{stem}.explain.json")
+    if not file.is_file():
+        return None
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        if found["format"] != 1:
+            raise ValueError(f"its format is {found['format']!r}, and 1 is known")
+        for key, names in _EXPLAINED.items():
+            for entry in found.get(key, ()):
+                if missing := names - set(entry):
+                    raise ValueError(f"{', '.join(sorted(missing))} is missing in {key}")
+    except (KeyError, TypeError, ValueError) as error:
+        raise ValueError(
+            f"{file} is no explanation of results ({error}); delete it to report without it"
+        ) from error
+    explanation: Mapping[str, Any] = found
+    return explanation

@@ -1,0 +1,112 @@
+"""A comparison read by its rule: what was chosen for each method, and what it is held against."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import torch
+from jaxtyping import Float
+from torch import Tensor
+
+from raan.report.measures import AIMS, Measure, aim_of
+from raan.study.statistics import Difference, Estimate, estimate
+from raan.study.summary import BASELINE, Choice, Comparison, baseline, choose, paired, start
+from raan.training.selection import Aim, BestWithin
+
+ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
+"""How much accuracy may be given up, along a trade-off."""
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What the rule chose for each method, beside the plain training that all start from."""
+
+    comparison: Comparison
+    aim: Measure
+    start: Choice
+    chosen: Mapping[str, Choice]
+    against: str
+    baseline: Choice
+
+    @property
+    def rivals(self) -> tuple[str, ...]:
+        """The methods but the one that they are held against."""
+        return tuple(method for method in self.chosen if method != self.against)
+
+    @property
+    def name(self) -> str:
+        """The data set, and the style where there is one."""
+        return ", ".join(filter(None, (self.comparison.data, self.comparison.style)))
+
+
+def read(comparison: Comparison) -> Reading | None:
+    """What the comparison's rule chooses; None where no method has a seed that all of its candidates have."""
+    if not comparison.methods:
+        return None
+    name, held_against = baseline(comparison)
+    return Reading(
+        comparison,
+        aim_of(comparison.rule),
+        start(comparison.methods[BASELINE if name == BASELINE else next(iter(comparison.methods))]),
+        {method: choose(paths, comparison.rule) for method, paths in comparison.methods.items()},
+        name,
+        held_against,
+    )
+
+
+def level(choice: Choice, measure: Measure) -> Estimate:
+    """A measure on test rows, over seeds."""
+    return estimate(measure.of(choice.test))
+
+
+def shift(ours: Choice, theirs: Choice, measure: Measure) -> Difference:
+    """The difference of a measure on test rows, over the seeds that both have."""
+    return paired(ours, theirs, lambda choice: measure.of(choice.test))
+
+
+def best(reading: Reading, methods: tuple[str, ...], part: str = "test") -> str | None:
+    """The method with the best mean of the aim on "test" or "validation" rows; an undefined mean is never best."""
+    means = {
+        method: reading.aim.gain(reading.aim.of(getattr(reading.chosen[method], part)).mean().item())
+        for method in methods
+    }
+    defined = {method: mean for method, mean in means.items() if not math.isnan(mean)}
+    return max(defined, key=defined.__getitem__) if defined else None
+
+
+def group_sizes(reading: Reading) -> Float[Tensor, "label attribute"]:
+    """The number of test rows of each class and attribute value, on average over seeds."""
+    paths = next(iter(reading.comparison.methods.values()))
+    return paths.test[0, 0].sum(-1).mean(0)[:, :-1]
+
+
+def trade_off(reading: Reading, aim: Aim) -> dict[str, dict[float, Choice]]:
+    """What each method reaches for an aim with each allowance of accuracy, the rule's own among them."""
+    rule = reading.comparison.rule
+    own = {rule.accuracy_drop} if isinstance(rule, BestWithin) else set()
+    return {
+        method: {allowed: choose(paths, BestWithin(aim, allowed)) for allowed in sorted({*ALLOWANCES, *own})}
+        for method, paths in reading.comparison.methods.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class Course:
+    """A method's path of training on test rows: for each seed, that of the candidate that was chosen for it."""
+
+    step: list[int]
+    values: Mapping[Measure, Float[Tensor, "point seed"]]
+
+
+def course(reading: Reading, method: str, measures: tuple[Measure, ...]) -> Course:
+    """The course of the chosen candidates, as far as all seeds went."""
+    paths, candidate = reading.comparison.methods[method], reading.chosen[method].candidate
+    seed = torch.arange(len(paths.seeds))
+    points = int(paths.length[candidate, seed].min())
+    values = {measure: measure.of(paths.curves.test)[:points, candidate, seed] for measure in measures}
+    return Course(paths.step[:points, candidate[0], 0].tolist(), values)
+
+
+def aims() -> list[tuple[Aim, Measure]]:
+    """What a trade-off can be drawn for, in the order of the drawing."""
+    return list(AIMS.items())

@@ -1,0 +1,249 @@
+"""The tables of a report."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from raan.methods import METHODS, POST_PROCESSING, GroupUse, Thresholds
+from raan.report.content import Paper
+from raan.report.measures import (
+    ACCURACY,
+    MEASURES,
+    NOTHING,
+    Measure,
+    group_name,
+    interval,
+    p_value,
+    percent,
+    settings,
+    several,
+    signed,
+    spread,
+    written,
+)
+from raan.report.reading import Reading, best, group_sizes, level, shift
+from raan.report.tables import Cell, Table, Tone, table
+from raan.report.words import group_changes
+from raan.study.statistics import Difference, Estimate
+from raan.study.summary import Choice, Paths, varying
+
+
+def key_table(reading: Reading, paper: Paper | None = None) -> Table:
+    """All four numbers of every method, the plain training that they start from above them."""
+    theirs = {
+        method: paper[key]
+        for method in reading.chosen
+        if paper and (key := (reading.comparison.data, reading.comparison.style, method)) in paper
+    }
+    winners = {measure: _winners(reading, measure) for measure in MEASURES}
+    rows: list[list[Cell]] = [[Cell("plain training"), *(_level(reading.start, measure) for measure in MEASURES)]]
+    for method, choice in reading.chosen.items():
+        levels = (_level(choice, measure, method in winners[measure]) for measure in MEASURES)
+        rows.append([Cell(method), *levels])
+    header = ["method", *(f"{measure.short} %" for measure in MEASURES)]
+    if theirs:
+        beside = 2 + MEASURES.index(reading.aim)
+        header.insert(beside, f"{reading.aim.short} % in the paper")
+        for row, method in zip(rows, ("", *reading.chosen), strict=True):
+            row.insert(beside, _of_paper(theirs.get(method)))
+    seeds = _seeds({len(choice.seeds) for choice in reading.chosen.values()})
+    return table(f"{reading.name}: test rows, mean ± standard deviation over {seeds}, 95 % interval", header, rows)
+
+
+def differences_table(reading: Reading) -> Table:
+    """Every method against the baseline and against the best of the other methods, paired over seeds."""
+    aim = reading.aim
+    header = (
+        "method",
+        f"{aim.short} against {reading.against}",
+        "p",
+        f"accuracy against {reading.against}",
+        "p",
+        f"{aim.short} against the best other",
+        "p",
+    )
+    caption = f"{reading.name}: differences in points, paired over seeds, with 95 % intervals and paired t-tests"
+    return table(caption, header, map(list, _difference_rows(reading)))
+
+
+def group_table(reading: Reading) -> Table:
+    """The accuracy of every class and attribute value, and its change against the baseline."""
+    sizes = group_sizes(reading)
+    header = ["method"] + [
+        f"{group_name(label, attribute)} ({several(round(sizes[i, j].item()), 'row')})"
+        for i, label in enumerate(reading.comparison.classes)
+        for j, attribute in enumerate(reading.comparison.attributes)
+    ]
+    rows = [[Cell(reading.against), *map(Cell, map(percent, reading.baseline.group.mean(0).flatten().tolist()))]]
+    for method in reading.rivals:
+        reached = reading.chosen[method].group.mean(0).flatten().tolist()
+        changes = [change.estimate for _, _, change in group_changes(reading, method)]
+        rows.append([Cell(method), *map(_group_cell, reached, changes)])
+    return table(
+        f"{reading.name}: accuracy of each group in percent, and the change against {reading.against} in points "
+        "with its 95 % interval",
+        header,
+        rows,
+    )
+
+
+def chosen_table(reading: Reading) -> Table:
+    """For every method and seed, the configuration and the step that the rule chose."""
+    aim = reading.aim
+    header = ("method", "seed", "configuration", "step", f"{aim.short} % (validation)", f"{aim.short} % (test)")
+    rows = [
+        [
+            method,
+            str(seed),
+            settings(varying(paths.candidates)[candidate]),
+            f"{int(paths.step[point, candidate, number]):,}",
+            percent(aim.of(choice.validation)[number].item()),
+            percent(aim.of(choice.test)[number].item()),
+        ]
+        for method, choice in reading.chosen.items()
+        for paths in [reading.comparison.methods[method]]
+        for number, (seed, candidate, point) in enumerate(
+            zip(choice.seeds, choice.candidate.tolist(), choice.point.tolist(), strict=True)
+        )
+    ]
+    return table(f"{reading.name}: what the rule chose for every seed", header, rows, words=(2,))
+
+
+def budget_table(reading: Reading) -> Table:
+    """How many configurations every method was given, over which values, and how its runs ended."""
+    rows = [
+        [
+            method,
+            str(len(paths.candidates)),
+            str(len(paths.seeds)),
+            str(paths.diverged),
+            _tried(paths),
+        ]
+        for method, paths in reading.comparison.methods.items()
+    ]
+    header = ("method", "configurations", "seeds", "diverged", "values tried")
+    return table(f"{reading.name}: the budget of every method", header, rows, words=(4,))
+
+
+def information_table(names: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Table:
+    """What each method makes fair, and which knowledge of groups it uses.
+
+    `names` holds for each method as the study calls it the name it has here, and the hyperparameters of a run.
+    """
+    header = ("method", "makes fair", "in training", "on validation rows", "at prediction")
+    rows = [[name, *_information(*known)] for name, known in names.items()]
+    return table("What each method makes fair, and the knowledge of groups it uses", header, rows, (1, 2, 3, 4))
+
+
+def weight_table(entry: Mapping[str, Any]) -> Table:
+    """The weights of each class and attribute value."""
+    header = ("group", "people", "mean weight", "5 %", "25 %", "median", "75 %", "95 %")
+    rows = [
+        [
+            group_name(cell["class"], cell["attribute"]),
+            f"{cell['rows']:,}",
+            *(f"{number:.2f}" for number in (cell["mean"], *cell["quantiles"])),
+        ]
+        for cell in entry["cells"]
+    ]
+    return table(f"{entry['data']}: the weights that {entry['method']} gave, and their quantiles", header, rows)
+
+
+def feature_table(entry: Mapping[str, Any]) -> Table:
+    """How the tenth of the people with the largest weights differs from all."""
+    header = ("feature", "all people", "most up-weighted tenth", "difference (standard deviations)")
+    rows = [
+        [
+            str(feature["feature"]),
+            written(float(feature["all"])),
+            written(float(feature["upweighted"])),
+            f"{feature['difference']:+.2f}".replace("-", "−"),
+        ]
+        for feature in entry["features"]
+    ]
+    return table(f"{entry['data']}: means of the features that differ most", header, rows)
+
+
+def _seeds(counts: set[int]) -> str:
+    """`5 seeds`, or `4 to 5 seeds` where some method has fewer."""
+    most = several(max(counts), "seed")
+    return most if len(counts) == 1 else f"{min(counts)} to {most}"
+
+
+def _winners(reading: Reading, measure: Measure) -> list[str]:
+    """The methods with the best mean, as it is shown: a tie to the last digit is a tie."""
+    gains = {method: measure.gain(level(choice, measure).mean) for method, choice in reading.chosen.items()}
+    rounded = {method: round(100 * gain, 1) for method, gain in gains.items() if not math.isnan(gain)}
+    return [method for method, gain in rounded.items() if gain == max(rounded.values())]
+
+
+def _level(choice: Choice, measure: Measure, is_best: bool = False) -> Cell:
+    reached = level(choice, measure)
+    return Cell(spread(reached), interval(reached), best=is_best)
+
+
+def _of_paper(number: tuple[float, float] | None) -> Cell:
+    return Cell(f"{number[0]:.1f} ± {number[1]:.1f}") if number else Cell(NOTHING)
+
+
+def _difference_rows(reading: Reading) -> Iterator[list[Cell]]:
+    """A row for each method; the baseline is not held against itself."""
+    for method, choice in reading.chosen.items():
+        row = [Cell(method)]
+        for measure in (reading.aim, ACCURACY):
+            held = shift(choice, reading.baseline, measure) if method != reading.against else None
+            row += _difference(held, measure)
+        rival = best(reading, tuple(other for other in reading.chosen if other != method))
+        held = shift(choice, reading.chosen[rival], reading.aim) if rival else None
+        yield row + _difference(held, reading.aim, rival or "")
+
+
+def _difference(held: Difference | None, measure: Measure, against: str = "") -> list[Cell]:
+    """The difference and its p-value, two cells."""
+    if held is None:
+        return [Cell(NOTHING), Cell(NOTHING)]
+    shown = held.estimate
+    note = "; ".join(filter(None, (interval(shown, signed), against and f"against {against}")))
+    return [Cell(signed(shown.mean), note, tone=_tone(shown, measure)), Cell(p_value(held.p_value))]
+
+
+def _tone(change: Estimate, measure: Measure) -> Tone:
+    """Whether it is a gain or a loss, where the seeds settle that."""
+    if not change.settled:
+        return ""
+    return "gain" if measure.gain(change.mean) > 0 else "loss"
+
+
+def _group_cell(reached: float, change: Estimate) -> Cell:
+    known = "" if math.isnan(change.mean) else signed(change.mean)
+    note = "; ".join(filter(None, (known, interval(change, signed))))
+    return Cell(percent(reached), note, tone=_tone(change, ACCURACY))
+
+
+def _tried(paths: Paths) -> str:
+    """The values of every hyperparameter that the candidates differ in."""
+    if len(paths.candidates) == 1:
+        return settings(paths.candidates[0])
+    names = dict.fromkeys(name for candidate in varying(paths.candidates) for name in candidate)
+    return "; ".join(f"{name}: {', '.join(_values(name, paths.candidates))}" for name in names)
+
+
+def _values(name: str, candidates: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The different values of a hyperparameter, in the order of the candidates."""
+    return list(dict.fromkeys(written(candidate.get(name, NOTHING)) for candidate in candidates))
+
+
+def _information(name: str, recorded: Mapping[str, Any]) -> list[str]:
+    """What a method says of itself; of an unknown one, what its runs say."""
+    if name in METHODS:
+        return [
+            " and ".join(METHODS[name].debiases) or "nothing",
+            *_uses(METHODS[name].group_use),
+        ]
+    if name in POST_PROCESSING:
+        return ["predictions", *_uses(Thresholds.GROUP_USE)]
+    return [f"not a method of this version; its runs say: {settings(recorded)}", *[NOTHING] * 3]
+
+
+def _uses(use: GroupUse) -> list[str]:
+    return [use.training or "none", use.validation or "none", use.prediction or "none"]

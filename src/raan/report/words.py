@@ -1,0 +1,135 @@
+"""What the numbers say, in plain sentences."""
+
+import math
+from collections.abc import Iterator
+
+from raan.fairness.metrics import undefined
+from raan.report.measures import ACCURACY, group_name, interval, p_value, percent, several, signed
+from raan.report.reading import Reading, best, level, shift
+from raan.study.statistics import Difference
+from raan.study.summary import paired
+
+
+def headline(reading: Reading) -> str:
+    """The most important sentence: what the method that did best on validation rows changes on test rows.
+
+    It is not picked by its test rows, where the luckiest of many methods would win.
+    """
+    now = level(reading.baseline, reading.aim).mean
+    pick = best(reading, reading.rivals, "validation")
+    if math.isnan(now) or (reading.rivals and pick is None):
+        return f"The {reading.aim.title} is not defined on these rows: {'; '.join(_reasons(reading))}."
+    if pick is None:
+        return (
+            f"{reading.against} reaches {percent(now)} % {reading.aim.title} at "
+            f"{percent(level(reading.baseline, ACCURACY).mean)} % accuracy; there is nothing to hold it against."
+        )
+    then = level(reading.chosen[pick], reading.aim).mean
+    if reading.aim.gain(then - now) <= 0:
+        return (
+            f"No method improves on {reading.against} here: with {pick}, {_subject(reading)} goes "
+            f"from {percent(now)} % to {percent(then)} %."
+        )
+    verb = "raises" if reading.aim.more_is_better else "narrows"
+    return (
+        f"{pick} {verb} {_subject(reading)} from {percent(now)} % to {percent(then)} % and {_cost(reading, pick)}."
+    )
+
+
+def sureness(reading: Reading) -> str:
+    """How sure the headline is, and which method is ahead on test rows if it is another one."""
+    pick = best(reading, reading.rivals, "validation")
+    if pick is None:
+        return ""
+    sentences = [_settled(shift(reading.chosen[pick], reading.baseline, reading.aim), reading.against)]
+    ahead = best(reading, tuple(reading.chosen))
+    if ahead not in (pick, None):
+        reached = percent(level(reading.chosen[str(ahead)], reading.aim).mean)
+        sentences.append(f"On test rows {ahead} is ahead of {pick}, with {reached} %.")
+    return " ".join(sentences)
+
+
+def who_gains(reading: Reading, method: str) -> str:
+    """The groups that a method serves better than the baseline, those it serves worse, and the unsettled ones."""
+    gains, losses, open_ = [], [], []
+    for label, attribute, change in group_changes(reading, method):
+        where = f"{group_name(label, attribute)} ({signed(change.estimate.mean)})"
+        if not change.estimate.settled:
+            open_.append(where)
+        elif change.estimate.mean > 0:
+            gains.append(where)
+        else:
+            losses.append(where)
+    parts = {"better served": gains, "worse served": losses, "not settled by these seeds": open_}
+    said = "; ".join(f"{how}: {', '.join(groups)}" for how, groups in parts.items() if groups)
+    return f"{method} against {reading.against}, in points of accuracy. {said[0].upper()}{said[1:]}."
+
+
+def group_changes(reading: Reading, method: str) -> Iterator[tuple[str, str, Difference]]:
+    """For each class and attribute value, the change of its accuracy against the baseline."""
+    for i, label in enumerate(reading.comparison.classes):
+        for j, attribute in enumerate(reading.comparison.attributes):
+            change = paired(reading.chosen[method], reading.baseline, lambda it: it.group[:, i, j])  # noqa: B023
+            yield label, attribute, change
+
+
+def caveats(reading: Reading) -> list[str]:
+    """What a reader must know of these runs: what is left out or unfinished, budgets that differ, divergence."""
+    notes = [
+        f"{method}: {several(len(paths.left_out), 'seed')} left out ({', '.join(map(str, paths.left_out))}), "
+        "because not every configuration has been run with it yet."
+        for method, paths in reading.comparison.methods.items()
+        if paths.left_out
+    ]
+    if reading.comparison.unfinished:
+        notes.append(
+            f"Not shown, because no seed has been run with all configurations yet: "
+            f"{', '.join(reading.comparison.unfinished)}."
+        )
+    budgets = {method: len(paths.candidates) for method, paths in reading.comparison.methods.items()}
+    if len({*budgets.values()}) > 1:
+        counted = ", ".join(f"{method} {count}" for method, count in budgets.items())
+        notes.append(f"The methods had different numbers of configurations to be chosen from: {counted}.")
+    diverged = {method: paths.diverged for method, paths in reading.comparison.methods.items() if paths.diverged}
+    if diverged:
+        counted = ", ".join(f"{method} {count}" for method, count in diverged.items())
+        notes.append(f"Runs that diverged, used up to where they did: {counted}.")
+    if len(reading.baseline.seeds) == 1:
+        notes.append("One seed: nothing here says how much chance there is in the numbers.")
+    return notes
+
+
+def _subject(reading: Reading) -> str:
+    return "the worst-served group" if reading.aim.more_is_better else f"the {reading.aim.title}"
+
+
+def _cost(reading: Reading, method: str) -> str:
+    """What it costs in accuracy."""
+    change = shift(reading.chosen[method], reading.baseline, ACCURACY).estimate.mean
+    points = percent(abs(change))
+    if points == "0.0":
+        return "costs no accuracy"
+    return f"{'costs' if change < 0 else 'gains'} {points} points of accuracy"
+
+
+def _settled(change: Difference, against: str) -> str:
+    """Whether the seeds settle the sign of a change, with the numbers."""
+    shown = change.estimate
+    if shown.seeds < 2:
+        return "One seed cannot say how sure that is."
+    numbers = (
+        f"{signed(shown.mean)} points against {against}, 95 % interval {interval(shown, signed)}, "
+        f"p = {p_value(change.p_value)}, {shown.seeds} paired seeds".replace("p = <", "p <")
+    )
+    verdict = "The seeds agree" if shown.settled else "The seeds do not settle it"
+    return f"{verdict}: {numbers}."
+
+
+def _reasons(reading: Reading) -> tuple[str, ...]:
+    """Why the aim is undefined in some seed."""
+    counts = next(iter(reading.comparison.methods.values())).test[0, 0]
+    for of_seed in counts:
+        reasons = undefined(of_seed, reading.comparison.classes, reading.comparison.attributes)
+        if reasons:
+            return reasons
+    return ("some run predicts nothing that it could be measured by",)

@@ -1,0 +1,56 @@
+"""How large a number is over seeds, and how sure: means, spreads, t-intervals and paired t-tests."""
+
+import math
+from dataclasses import dataclass
+
+from jaxtyping import Float
+from scipy.stats import t as student  # type: ignore[import-untyped]
+from torch import Tensor
+
+LEVEL = 0.95
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A mean over seeds, the sample standard deviation, and the mean's 95 % t-interval; nan where undefined."""
+
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    seeds: int
+
+    @property
+    def settled(self) -> bool:
+        """Whether the interval excludes zero: for a difference, whether its sign is settled."""
+        return self.low > 0 or self.high < 0
+
+
+def estimate(values: Float[Tensor, "seed"]) -> Estimate:
+    """The mean over seeds, and how sure it is; one seed alone has neither spread nor interval."""
+    seeds = len(values)
+    mean = values.mean().item()
+    if seeds < 2:
+        return Estimate(mean, math.nan, math.nan, math.nan, seeds)
+    deviation = values.std().item()
+    half = float(student.ppf((1 + LEVEL) / 2, seeds - 1)) * deviation / math.sqrt(seeds)
+    return Estimate(mean, deviation, mean - half, mean + half, seeds)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference paired over seeds, and the two-sided p-value of the paired t-test against none."""
+
+    estimate: Estimate
+    p_value: float
+
+
+def difference(ours: Float[Tensor, "seed"], theirs: Float[Tensor, "seed"]) -> Difference:
+    """Ours minus theirs, seed by seed; the same in every seed and zero has no p-value."""
+    shift = estimate(ours - theirs)
+    error = shift.deviation / math.sqrt(shift.seeds) if shift.seeds else math.nan
+    if math.isnan(error) or (error == 0 and shift.mean == 0):
+        return Difference(shift, math.nan)
+    if error == 0:
+        return Difference(shift, 0.0)
+    return Difference(shift, 2 * float(student.sf(abs(shift.mean) / error, shift.seeds - 1)))

@@ -1,0 +1,227 @@
+"""From the runs of a study to what a declared rule chooses for each method and seed."""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.fairness.metrics import Metrics, group_accuracy, metrics
+from raan.study.compare import Curves
+from raan.study.results import Record
+from raan.study.statistics import Difference, difference
+from raan.training.selection import BestWithin, Last, Rule
+
+BASELINE = "Vanilla"
+
+
+@dataclass(frozen=True, eq=False)
+class Paths:
+    """All of one method's runs on one data set in one style.
+
+    A path that is shorter than the longest, because its run diverged or its method takes one step, goes on with
+    its last point: no rule prefers a repetition to the point itself.
+    """
+
+    method: str
+    candidates: tuple[Mapping[str, Any], ...]
+    seeds: tuple[int, ...]
+    left_out: tuple[int, ...]  # seeds that some candidate lacks
+    diverged: int
+    length: Int[Tensor, "candidate seed"]
+    step: Int[Tensor, "point candidate seed"]
+    validation: Float[Tensor, "point candidate seed label slot prediction"]
+    test: Float[Tensor, "point candidate seed label slot prediction"]
+
+    @cached_property
+    def curves(self) -> Curves:
+        """The metrics of every point."""
+        return Curves(metrics(self.validation), metrics(self.test))
+
+
+@dataclass(frozen=True, eq=False)
+class Choice:
+    """The candidate and the point of its path that were chosen for each seed, and how good they are."""
+
+    seeds: tuple[int, ...]
+    candidate: Int[Tensor, "seed"]
+    point: Int[Tensor, "seed"]
+    validation: Metrics
+    test: Metrics
+    group: Float[Tensor, "seed label attribute"]  # test accuracy of each
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """The methods that were run on one data set in one style."""
+
+    data: str
+    style: str
+    classes: tuple[str, ...]
+    attributes: tuple[str, ...]
+    rule: Rule
+    methods: Mapping[str, Paths]
+    unfinished: tuple[str, ...]  # methods without any seed that all of their candidates have
+    records: tuple[Record, ...]
+
+
+def comparisons(records: Sequence[Record], rule: Rule | None = None) -> list[Comparison]:
+    """One comparison for each data set and style, in the records' order; without a rule, by the records' own."""
+    several: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        several.setdefault((record.data, record.style), []).append(record)
+    return [_comparison(data, style, here, rule) for (data, style), here in several.items()]
+
+
+def choose(paths: Paths, rule: Rule) -> Choice:
+    """For each seed, the candidate and point that the rule likes best on validation rows."""
+    validation = paths.curves.validation
+    start = validation.map(itemgetter(0))
+    wishes = torch.stack(
+        [rule(number, validation.map(itemgetter(number)), start) for number in range(len(paths.step))]
+    )
+    best = wishes.flatten(0, 1).argmin(0)
+    candidate = best % len(paths.candidates)
+    last = paths.length.gather(0, candidate.unsqueeze(0))[0] - 1
+    return _choice(paths, candidate, (best // len(paths.candidates)).minimum(last))
+
+
+def start(paths: Paths) -> Choice:
+    """Where every candidate starts: the end of plain training."""
+    first = torch.zeros(len(paths.seeds), dtype=torch.long)
+    return _choice(paths, first, first)
+
+
+def baseline(comparison: Comparison) -> tuple[str, Choice]:
+    """What the others are held against: Vanilla under the same rule, or plain training if Vanilla was not run."""
+    if BASELINE in comparison.methods:
+        return BASELINE, choose(comparison.methods[BASELINE], comparison.rule)
+    return "plain training", start(next(iter(comparison.methods.values())))
+
+
+def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], Tensor]) -> Difference:
+    """The difference of a measure, [seed], over the seeds that both have."""
+    common = [seed for seed in ours.seeds if seed in theirs.seeds]
+    left, right = (measure(side)[[side.seeds.index(seed) for seed in common]] for side in (ours, theirs))
+    return difference(left, right)
+
+
+def rule_of(described: Any) -> Rule:
+    """The rule that a record says it was chosen by."""
+    if isinstance(described, Mapping) and "aim" in described:
+        return BestWithin(described["aim"], described.get("accuracy_drop", BestWithin().accuracy_drop))
+    return Last()
+
+
+def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each candidate's hyperparameters without those that all have in common; of one alone, all."""
+    shared = [
+        name
+        for name in candidates[0]
+        if len(candidates) > 1
+        and all(name in other and other[name] == candidates[0][name] for other in candidates)
+    ]
+    return [{name: value for name, value in candidate.items() if name not in shared} for candidate in candidates]
+
+
+def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule | None) -> Comparison:
+    """The records of one data set and style, by method, Vanilla first."""
+    first = records[0]
+    for record in records:
+        if (*record.classes, None, *record.attributes) != (*first.classes, None, *first.attributes):
+            raise ValueError(
+                f"runs on {data!r} disagree on the groups: {list(first.classes)} x {list(first.attributes)} in "
+                f"run {first.run}, {list(record.classes)} x {list(record.attributes)} in run {record.run}; "
+                "report them apart, or give their data different names"
+            )
+    runs: dict[str, list[Record]] = {BASELINE: []}
+    for record in records:
+        runs.setdefault(record.method, []).append(record)
+    paths = {method: _paths(method, here) for method, here in runs.items() if here}
+    return Comparison(
+        data,
+        style,
+        tuple(first.classes),
+        tuple(first.attributes),
+        rule or rule_of(first.chosen.get("rule")),
+        {method: path for method, path in paths.items() if path},
+        tuple(method for method, path in paths.items() if not path),
+        tuple(records),
+    )
+
+
+def _paths(method: str, records: Sequence[Record]) -> Paths | None:
+    """A method's runs over the seeds that all of its candidates have; None if there is no such seed."""
+    runs = _by_candidate(records)
+    seeds = sorted({record.seed for record in records})
+    complete = [seed for seed in seeds if all(seed in of_candidate for of_candidate in runs.values())]
+    if not complete:
+        return None
+    table = [[of_candidate[seed] for seed in complete] for of_candidate in runs.values()]
+    points = max(len(record.step) for row in table for record in row)
+    return Paths(
+        method,
+        tuple(row[0].hyperparameters for row in table),
+        tuple(complete),
+        tuple(seed for seed in seeds if seed not in complete),
+        sum(record.diverged is not None for row in table for record in row),
+        torch.tensor([[len(record.step) for record in row] for row in table]),
+        torch.stack(
+            [torch.stack([_longer(torch.tensor(record.step), points) for record in row]) for row in table]
+        ).movedim(-1, 0),
+        _counts(table, points, "validation"),
+        _counts(table, points, "test"),
+    )
+
+
+def _by_candidate(records: Sequence[Record]) -> dict[str, dict[int, Record]]:
+    """Each candidate's runs by seed; two different runs of one candidate and seed are an error."""
+    runs: dict[str, dict[int, Record]] = {}
+    for record in records:
+        seeds = runs.setdefault(json.dumps(record.hyperparameters, sort_keys=True), {})
+        other = seeds.get(record.seed, record)
+        if other.run != record.run:
+            differ = ", ".join(_differences(other.configuration, record.configuration)) or "something unrecorded"
+            raise ValueError(
+                f"two runs of {record.method!r} on {record.data!r}, seed {record.seed}, have the same "
+                f"hyperparameters and differ in {differ} (runs {other.run} and {record.run}); report them apart"
+            )
+        seeds[record.seed] = record
+    return runs
+
+
+def _differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[str]:
+    """The names whose values differ."""
+    return (name for name in {**left, **right} if left.get(name) != right.get(name))
+
+
+def _counts(
+    table: Sequence[Sequence[Record]], points: int, part: str
+) -> Float[Tensor, "point candidate seed label slot prediction"]:
+    """The counts of a table of runs, [candidate][seed]."""
+    whole = [torch.stack([_longer(record.counts(part), points) for record in row]) for row in table]
+    return torch.stack(whole).movedim(2, 0)
+
+
+def _longer(path: Tensor, points: int) -> Tensor:
+    """The path, [point, ...], its last point repeated."""
+    return path[torch.arange(points).clamp(max=len(path) - 1)]
+
+
+def _choice(paths: Paths, candidate: Int[Tensor, "seed"], point: Int[Tensor, "seed"]) -> Choice:
+    """These points, one for each seed, with their metrics."""
+    seed = torch.arange(len(paths.seeds))
+    test = paths.test[point, candidate, seed]
+    return Choice(
+        paths.seeds,
+        candidate,
+        point,
+        metrics(paths.validation[point, candidate, seed]),
+        metrics(test),
+        group_accuracy(test),
+    )

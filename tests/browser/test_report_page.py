@@ -1,0 +1,278 @@
+"""The report in a real browser: Chromium without a window, driven by selenium."""
+
+import base64
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from raan.report.content import Content
+from raan.report.page import write_page
+from report.records import as_records, explanation, line, study
+
+webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+
+HOSTILE = (
+    "<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>"
+    '<a href="javascript:window.hacked=1">here</a>%{x}{{7*7}}</title></style>'
+)
+WIDTHS = (400, 1600)
+
+
+@pytest.fixture(scope="module")
+def browser():
+    binary, service = shutil.which("chromium"), shutil.which("chromedriver")
+    if not (binary and service):
+        pytest.skip("no chromium or no chromedriver here: apt-get install chromium chromium-driver")
+    options = webdriver.ChromeOptions()
+    options.binary_location = binary
+    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
+        options.add_argument(argument)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
+    driver.set_script_timeout(60)
+    yield driver
+    driver.quit()
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory):
+    """A whole report: two styles, four methods, an explanation."""
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    content = Content(
+        "Table 2", as_records(study()), explanation(), notes=["A note."], command="raan report " * 20
+    )
+    write_page(content, path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory):
+    """A report in which every name tries to run."""
+    path = tmp_path_factory.mktemp("hostile") / "report.html"
+    names = {"classes": (f"{HOSTILE}0", f"{HOSTILE}1"), "attributes": (f"{HOSTILE}a", f"{HOSTILE}b")}
+    told = {"data": HOSTILE, "style": HOSTILE, "study": HOSTILE, "names": (HOSTILE, "t", "b"), **names}
+    lines = [
+        line(method, seed, candidate, **told)
+        for method in ("Vanilla", HOSTILE)
+        for seed in range(2)
+        for candidate in range(2)
+    ]
+    explained = explanation(HOSTILE, **names, feature=HOSTILE, name=HOSTILE)
+    explained["weights"][0] |= {"method": HOSTILE, "balance": HOSTILE}
+    write_page(Content(HOSTILE, as_records(lines), explained, notes=[HOSTILE], command=HOSTILE), path)
+    return path
+
+
+def show(browser, path: Path, width=1600, height=1000, scheme="light"):
+    """Open the page in a window of this size, and draw every figure as scrolling would."""
+    window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    for log in ("browser", "performance"):
+        browser.get_log(log)  # what earlier pages left
+    browser.get(path.as_uri())
+    browser.execute_async_script(
+        """
+        const done = arguments[0], charts = [...document.querySelectorAll(".chart")];
+        const next = () => {
+          const chart = charts.find((each) => !each.querySelector(".main-svg"));
+          if (!chart) return done();
+          chart.scrollIntoView({behavior: "instant"});
+          setTimeout(next, 30);
+        };
+        next();
+        """
+    )
+
+
+def hover(browser, chart: str, trace: int, point: int = 0) -> str:
+    """Move the mouse onto a point of a figure; what is said there."""
+    x, y = browser.execute_script(
+        """
+        const [id, trace, point] = arguments, place = document.getElementById(id);
+        place.scrollIntoView({block: "center", behavior: "instant"});
+        const {xaxis, yaxis} = place._fullLayout, {left, top} = place.getBoundingClientRect();
+        return [left + xaxis._offset + xaxis.d2p(place.data[trace].x[point]),
+                top + yaxis._offset + yaxis.d2p(place.data[trace].y[point])];
+        """,
+        chart,
+        trace,
+        point,
+    )
+    for step in (3, 1, 0):  # a mouse arrives, it does not appear
+        moved = {"type": "mouseMoved", "x": x + step, "y": y + step}
+        browser.execute_cdp_cmd("Input.dispatchMouseEvent", moved)
+    return browser.execute_async_script(
+        """
+        const [id, done] = arguments, place = document.getElementById(id);
+        let left = 40;
+        const look = () => {
+          const text = [...place.querySelectorAll(".hoverlayer .nums")].map((each) => each.textContent).join("|");
+          if (text || !left--) done(text); else setTimeout(look, 50);
+        };
+        look();
+        """,
+        chart,
+    )
+
+
+def requests(browser) -> set[str]:
+    """All that the browser asked anyone for."""
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
+    return {each["request"]["url"] for each in sent}
+
+
+def press(browser, key: str) -> None:
+    for kind in ("keyDown", "keyUp"):
+        code = {"Tab": 9, "Enter": 13}[key]
+        event = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
+        browser.execute_cdp_cmd("Input.dispatchKeyEvent", event | ({"text": "\r"} if key == "Enter" else {}))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", WIDTHS)
+def test_the_page_draws_everything_without_an_error_or_a_request(browser, report, width, scheme):
+    show(browser, report, width, scheme=scheme)
+    assert browser.execute_script("return document.querySelectorAll('.chart .main-svg').length") >= 16
+    assert browser.get_log("browser") == []
+    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
+    asked = {
+        event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
+    }
+    assert asked == {report.as_uri()}
+    background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
+    ink = browser.execute_script(
+        "return getComputedStyle(document.querySelector('.chart .xtick text, .chart text')).fill"
+    )
+    dark_ground, dark_ink = (sum(map(int, colour[4:-1].split(","))) < 384 for colour in (background, ink))
+    assert (dark_ground, dark_ink) == ((scheme == "dark"), (scheme == "light"))
+
+
+def test_the_figures_follow_when_the_reader_changes_the_scheme(browser, report):
+    show(browser, report)
+    colour = "return document.getElementById('part-1-trade-off-1')._fullData[0].marker.color"
+    before = browser.execute_script(colour)
+    features = [{"name": "prefers-color-scheme", "value": "dark"}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    after = browser.execute_async_script(f"setTimeout(() => arguments[0]((() => {{{colour}}})()), 500)")
+    assert (before, after) == ("#6b7280", "#a3abb8")
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("which", ["report", "hostile"])
+def test_the_page_never_scrolls_sideways(browser, request, which, width):
+    show(browser, request.getfixturevalue(which), width)
+    browser.execute_script("for (const each of document.querySelectorAll('details')) each.open = true")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    sticking_out = browser.execute_script(
+        "return [...document.querySelectorAll('.chart')].filter((each) => "
+        "each.getBoundingClientRect().right > innerWidth || "
+        "each.querySelector('.main-svg').getBoundingClientRect().right > innerWidth + 1).length"
+    )
+    assert sticking_out == 0
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_pointing_at_a_seeds_point_says_method_hyperparameters_and_seed(browser, report, width):
+    show(browser, report, width)
+    said = hover(browser, "part-1-trade-off-1", trace=2)
+    assert "RL-RAAN, seed " in said
+    assert "learning_rate = " in said
+    assert "worst-group accuracy" in said
+
+
+def test_a_method_is_hidden_and_shown_in_all_figures_by_its_button(browser, report):
+    show(browser, report)
+    button = browser.find_elements("css selector", ".legend button")[1]
+    shown = "return document.getElementById(arguments[0])._fullData.map((each) => each.visible)"
+    browser.execute_script("arguments[0].click()", button)
+    assert button.get_attribute("aria-pressed") == "false"
+    assert browser.execute_script(shown, "part-1-trade-off-1") == [True, False, True, True] * 2
+    assert browser.execute_script(shown, "part-1-groups-1") == [False, True, True]
+    assert browser.execute_script(shown, "weights-1-1") == [True]
+    browser.execute_script("arguments[0].click()", button)
+    assert all(browser.execute_script(shown, "part-2-path-1"))
+
+
+def test_no_name_runs_and_every_name_is_shown_as_it_is(browser, hostile):
+    show(browser, hostile)
+    said = hover(browser, "part-1-trade-off-1", trace=1)
+    assert "<script>window.hacked=1</script>" in said
+    assert "%{x}{{7*7}}" in said
+    assert browser.execute_script("return window.hacked") is None
+    assert browser.find_elements("css selector", "img, [href^='javascript'], [*|href^='javascript']") == []
+    assert browser.get_log("browser") == []
+    assert browser.find_element("tag name", "h1").text == HOSTILE
+    assert browser.title == HOSTILE
+
+
+def test_the_policy_stops_a_script_that_gets_in_all_the_same(browser, report):
+    show(browser, report)
+    browser.execute_script(
+        "const script = document.createElement('script'); script.textContent = 'window.hacked = 1';"
+        "document.body.append(script); document.body.insertAdjacentHTML('beforeend', "
+        "'<img src=https://example.org/x.png onerror=\"window.hacked = 1\">')"
+    )
+    assert browser.execute_script("return window.hacked") is None
+    complaints = [entry["message"] for entry in browser.get_log("browser")]
+    assert complaints
+    assert all("Content Security Policy" in message for message in complaints)
+
+
+def test_the_keyboard_reaches_the_skip_link_first_then_buttons_and_details(browser, report):
+    show(browser, report)
+    browser.get(report.as_uri())  # anew: Tab goes on from where a page was scrolled to
+    press(browser, "Tab")
+    focused = "return document.activeElement"
+    skip = browser.execute_script(focused)
+    assert skip.text == "Skip to the results"
+    assert skip.rect["y"] >= 0  # it comes into view
+    press(browser, "Enter")
+    assert browser.execute_script("return document.activeElement.id") == "main"
+    reached = set()
+    for _ in range(40):
+        press(browser, "Tab")
+        reached.add(browser.execute_script("return document.activeElement.tagName"))
+        outline = browser.execute_script("return getComputedStyle(document.activeElement).outlineStyle")
+        assert outline == "solid"
+        if "SUMMARY" in reached:
+            break
+    assert {"A", "BUTTON", "SUMMARY", "DIV"} <= reached  # links, legends, numbers, tables that scroll
+    press(browser, "Enter")
+    assert browser.execute_script("return document.activeElement.parentElement.open")
+
+
+def test_every_control_and_figure_has_a_name_for_screen_readers(browser, report):
+    show(browser, report)
+    tree = browser.execute_cdp_cmd("Accessibility.getFullAXTree", {})["nodes"]
+    shown = [
+        (node["role"]["value"], node.get("name", {}).get("value", "")) for node in tree if not node["ignored"]
+    ]
+    landmarks = {"main", "navigation", "banner", "contentinfo"}
+    assert landmarks | {"heading", "table", "rowheader", "columnheader", "image"} <= {role for role, _ in shown}
+    for role in ("button", "link", "image", "table", "heading", "navigation", "DisclosureTriangle"):
+        assert all(name.strip() for found, name in shown if found == role), role
+
+
+def test_it_prints_light_with_its_figures_from_a_dark_screen(browser, report):
+    show(browser, report, scheme="dark")
+    inks = browser.execute_async_script(
+        """
+        const done = arguments[0];
+        const ink = () => getComputedStyle(document.querySelector(".chart .xtick text")).fill;
+        const before = ink();
+        dispatchEvent(new Event("beforeprint"));
+        const during = ink();
+        dispatchEvent(new Event("afterprint"));
+        setTimeout(() => done([before, during, ink()]), 300);
+        """
+    )
+    assert inks == ["rgb(231, 234, 240)", "rgb(27, 31, 39)", "rgb(231, 234, 240)"]
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"paperWidth": 8.27, "paperHeight": 11.69})
+    pdf = base64.b64decode(printed["data"])
+    assert pdf.startswith(b"%PDF")
+    assert 5 <= pdf.count(b"/Type /Page\n") <= 30

@@ -1,0 +1,135 @@
+"""The command `raan report`, within this process."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner, Result
+
+from raan.cli.report import report
+from report.records import explanation, line, study, write
+
+pytestmark = pytest.mark.usefixtures("as_users_call")
+
+app = typer.Typer()
+app.command()(report)
+
+SMALL = study(("Vanilla", "RAAN"), ("adam",), seeds=2, candidates=1)
+
+
+def run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(each) for each in arguments])
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_without_options_the_page_is_report_html_and_the_headline_is_said(here: Path) -> None:
+    result = run(write(SMALL, here / "small.jsonl"))
+    assert result.exit_code == 0, result.output
+    said = " ".join(result.output.split())
+    assert "meps, adam: RAAN raises the worst-served group from" in said
+    assert said.endswith("Written: report.html")
+    text = (here / "report.html").read_text()
+    assert "<h1>table-2</h1>" in text
+    assert "raan report " in text
+
+
+def test_quiet_says_nothing(here: Path) -> None:
+    assert run(write(SMALL, here / "small.jsonl"), "--quiet", "--out", here / "new" / "a.html").output == ""
+    assert (here / "new" / "a.html").stat().st_size > 1e6
+
+
+def test_tables_go_to_standard_output_or_to_a_file(here: Path) -> None:
+    results = write(SMALL, here / "small.jsonl")
+    assert run(results, "--format", "md").output.startswith("# table-2\n\n- meps, adam: RAAN raises")
+    assert run(results, "--format", "tex").output.startswith("% Needs the package booktabs.\n")
+    assert "Written: a.tex" in run(results, "--format", "tex", "--out", "a.tex").output
+    assert Path("a.tex").read_text() == run(results, "--format", "tex").output
+
+
+def test_figures_are_drawn_where_they_are_asked_for(here: Path) -> None:
+    result = run(write(SMALL, here / "small.jsonl"), "--format", "md", "--figures", "drawn")
+    assert "Written: 6 figures in drawn" in " ".join(result.output.split())
+    assert Path("drawn/meps-adam-trade-off.svg").is_file()
+
+
+def test_another_aim_and_allowance_choose_anew(here: Path) -> None:
+    results = write(SMALL, here / "small.jsonl")
+    own, other = (
+        run(results, "--format", "md", *options).output
+        for options in ((), ("--aim", "equalized_odds", "--accuracy-drop", "0.02"))
+    )
+    assert "the highest worst-group accuracy on validation rows, among the points that lose at most 1 point" in own
+    assert "the smallest equalized-odds gap (sum) on validation rows" in other
+    assert "at most 2 points" in other
+
+
+def test_several_files_and_a_folder_are_one_report(here: Path) -> None:
+    (here / "fit").mkdir()
+    write([line("RAAN", data="adult")], here / "fit" / "results.jsonl")
+    (here / "fit" / "results.explain.json").write_text(json.dumps(explanation("adult")))
+    zipped = here / "small.jsonl.gz"
+    zipped.write_bytes(gzip.compress(write(SMALL, here / "small.jsonl").read_bytes()))
+    result = run(zipped, "small.jsonl", "fit", "--format", "md")
+    assert "adult, adam: RAAN raises" in result.output
+    assert "yes · Female | 220 | 3.10" in result.output
+
+
+def test_a_study_file_brings_its_title_rule_and_the_papers_numbers(here: Path) -> None:
+    (here / "results").mkdir()
+    lines = [{**each, "study": "mine", "data": "MEPS"} for each in SMALL]
+    (here / "results" / "mine.jsonl.gz").write_bytes(gzip.compress(write(lines, here / "x").read_bytes()))
+    (here / "mine.toml").write_text(
+        'title = "My table"\n[select]\naim = "demographic_parity"\n[[data]]\nname = "meps"\ntitle = "MEPS"\n'
+        '[methods.Vanilla]\n[methods.RAAN]\n[[paper]]\ndata = "MEPS"\nRAAN = [12.5, 0.5]\n'
+    )
+    result = run("mine.toml", "--format", "md")
+    assert result.output.startswith("# My table\n")
+    assert "the smallest demographic-parity gap" in result.output
+    assert "12.5 ± 0.5" in result.output
+
+
+def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
+    whole = write(SMALL, here / "torn.jsonl")
+    whole.write_text(whole.read_text() + '{"run": "0123')
+    result = run(whole)
+    assert result.exit_code == 0
+    assert "The last line of torn.jsonl is torn" in " ".join(result.output.split())
+    assert "4 runs count" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("missing.jsonl", None, "missing.jsonl is not there; expected a results file"),
+        ("empty.jsonl", "", "empty.jsonl holds no runs"),
+        ("only-torn.jsonl", '{"run"', "only-torn.jsonl holds only a torn line"),
+        ("other.jsonl", '{"a": 1}\n', "line 1, is not a run of a study"),
+        ("list.jsonl", "[1]\n", "line 1, is not a run of a study"),
+        ("text.jsonl", "hello\n", "line 1, is not a run of a study"),
+        ("counts.jsonl", json.dumps({**SMALL[0], "test": [[1, 2]] * 21}) + "\n", "expected 12 whole numbers"),
+        ("path.jsonl", json.dumps({**SMALL[0], "step": []}) + "\n", "the path has 0 steps"),
+        ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected text"),
+        ("zip.jsonl.gz", "no gzip\n", "holds no results"),
+    ],
+)
+def test_what_is_no_results_file_is_said_plainly(here: Path, name: str, content: str | None, said: str) -> None:
+    if content is not None:
+        (here / name).write_text(content)
+    result = run(here / name)
+    assert isinstance(result.exception, ValueError)
+    assert said in str(result.exception)
+
+
+def test_a_folder_without_results_and_a_broken_explanation_are_errors(here: Path) -> None:
+    assert "is a folder without results.jsonl" in str(run(here).exception)
+    results = write(SMALL, here / "small.jsonl")
+    for broken in ("{", "{}", '{"format": 2}', '{"format": 1, "maps": [{"data": "x"}]}'):
+        (here / "small.explain.json").write_text(broken)
+        assert "small.explain.json is no explanation of results" in str(run(results).exception)

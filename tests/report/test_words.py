@@ -1,0 +1,117 @@
+"""The sentences, from counts that are made to say one thing."""
+
+import pytest
+
+from raan.report.reading import read
+from raan.report.words import caveats, headline, sureness, who_gains
+from raan.study.summary import comparisons
+from raan.training.selection import BestWithin
+from report.records import as_records, line, study
+
+
+def made(method, worst, others, seed=0, points=1, empty=False):
+    """A run whose last point has `worst` of 1000 right in yes · Female, `others` of 1000 in each other group."""
+
+    def counts(first, rest):
+        right = {(1, 0): 0 if empty else first}
+        flat = []
+        for label in range(2):
+            for slot in range(3):
+                size = 0 if slot == 2 or (empty and (label, slot) == (1, 0)) else 1000
+                hits = min(size, right.get((label, slot), rest))
+                flat += [hits, size - hits] if label == 0 else [size - hits, hits]
+        return flat
+
+    path = [counts(300, 800)] + [counts(worst, others)] * points
+    return {**line(method, seed), "step": list(range(points + 1)), "validation": path, "test": path}
+
+
+def reading_of(lines, rule=None):
+    (comparison,) = comparisons(as_records(lines), rule)
+    return read(comparison)
+
+
+def seeds(method, worst, others, wobble=(0, 4, 8, 2, 6)):
+    return [made(method, worst + shift, others, seed) for seed, shift in enumerate(wobble)]
+
+
+def test_the_headline_says_what_is_gained_and_what_it_costs():
+    reading = reading_of(seeds("Vanilla", 344, 810) + seeds("RL-RAAN", 428, 778))
+    assert headline(reading) == (
+        "RL-RAAN raises the worst-served group from 34.8 % to 43.2 % and costs 0.3 points of accuracy."
+    )
+    assert sureness(reading).startswith("The seeds agree: +8.4 points against Vanilla, 95 % interval")
+
+
+def test_a_gain_in_accuracy_and_none_are_told_as_such():
+    assert "and gains 1.0 points of accuracy." in headline(
+        reading_of(seeds("Vanilla", 340, 800) + seeds("RAAN", 380, 800))
+    )
+    assert "and costs no accuracy." in headline(reading_of(seeds("Vanilla", 340, 800) + seeds("RAAN", 370, 790)))
+
+
+def test_a_gap_is_narrowed():
+    reading = reading_of(seeds("Vanilla", 344, 810) + seeds("RAAN", 600, 800), BestWithin("equalized_odds", 0.5))
+    assert headline(reading).startswith("RAAN narrows the equalized-odds gap (sum) from ")
+
+
+def test_no_gain_is_no_headline_of_a_gain():
+    reading = reading_of(seeds("Vanilla", 500, 800) + seeds("RAAN", 450, 801))
+    assert headline(reading) == (
+        "No method improves on Vanilla here: with RAAN, the worst-served group goes from 50.4 % to 45.4 %."
+    )
+
+
+def test_what_the_seeds_do_not_settle_is_said():
+    lines = seeds("Vanilla", 400, 800) + seeds("RAAN", 410, 800, (0, 150, -60, 80, -70))
+    assert sureness(reading_of(lines)).startswith("The seeds do not settle it: +2.6 points against Vanilla")
+
+
+def test_one_seed_is_told_to_be_one():
+    reading = reading_of([made("Vanilla", 400, 800), made("RAAN", 500, 800)])
+    assert sureness(reading) == "One seed cannot say how sure that is."
+    assert any(note.startswith("One seed:") for note in caveats(reading))
+
+
+def test_the_headline_is_picked_on_validation_rows_and_the_best_on_test_rows_is_named():
+    lines = seeds("Vanilla", 340, 800) + seeds("RAAN", 450, 800) + seeds("GroupDRO", 400, 800)
+    lucky = {each["seed"]: made("GroupDRO", 600, 800)["test"] for each in lines}
+    lines = [{**each, "test": lucky[each["seed"]]} if each["method"] == "GroupDRO" else each for each in lines]
+    reading = reading_of(lines)
+    assert headline(reading).startswith("RAAN raises")
+    assert "On test rows GroupDRO is ahead of RAAN, with 60.0 %." in sureness(reading)
+
+
+def test_without_vanilla_plain_training_is_the_baseline_and_alone_vanilla_is_held_against_nothing():
+    assert "from 30.0 % to 45.4 %" in headline(reading_of(seeds("RAAN", 450, 801)))
+    assert headline(reading_of(seeds("Vanilla", 450, 801))).endswith("there is nothing to hold it against.")
+
+
+def test_an_empty_group_is_told_and_never_counted_as_zero():
+    lines = [made(method, 1, 800, seed, empty=True) for method in ("Vanilla", "RAAN") for seed in range(2)]
+    assert headline(reading_of(lines)) == (
+        "The worst-group accuracy is not defined on these rows: no sample of class 'yes' with attribute 'Female'."
+    )
+
+
+def test_who_gains_and_who_loses_is_by_group():
+    said = who_gains(reading_of(seeds("Vanilla", 344, 810) + seeds("RAAN", 428, 778)), "RAAN")
+    assert said == (
+        "RAAN against Vanilla, in points of accuracy. Better served: yes · Female (+8.4); "
+        "worse served: no · Female (−3.2), no · Male (−3.2), yes · Male (−3.2)."
+    )
+
+
+def test_unequal_budgets_are_told():
+    equal = study(("Vanilla", "RAAN"), ("adam",), seeds=2, candidates=2)
+    assert caveats(reading_of(equal)) == []
+    assert caveats(reading_of(equal + [line("RAAN", seed, 2) for seed in range(2)])) == [
+        "The methods had different numbers of configurations to be chosen from: Vanilla 2, RAAN 3."
+    ]
+
+
+@pytest.mark.parametrize(("diverged", "told"), [(None, False), (300, True)])
+def test_diverged_runs_are_counted(diverged, told):
+    lines = study(("Vanilla",), ("adam",)) + [line("RAAN", seed, points=4, diverged=diverged) for seed in range(5)]
+    expected = "Runs that diverged, used up to where they did: RAAN 5."
+    assert (expected in caveats(reading_of(lines))) == told
