@@ -1,7 +1,7 @@
 """AANReweighting against the plain estimator, reweighing and fairlearn's ExponentiatedGradient, on Adult and MEPS.
 
 `python -m benchmarks.reweighting` runs what results/reweighting.jsonl does not hold yet, a line for each fitted
-model, and prints the table; `--table` only prints it, `--figure` draws docs/images/which-balance.png from it.
+model, and prints the table; `--table` only prints it.
 
 Every method trains on the same rows. The rivals' settings are chosen on validation rows: the best for the aim
 within the allowance of the plain estimator, which is one of the choices. AANReweighting chooses by itself and
@@ -22,7 +22,6 @@ from typing import Any, NamedTuple
 import joblib
 import numpy as np
 from fairlearn.reductions import DemographicParity, EqualizedOdds, ExponentiatedGradient
-from matplotlib.figure import Figure
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
@@ -37,7 +36,6 @@ from raan.reweighting import AANReweighting
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reweighting.jsonl"
-FIGURE = ROOT / "docs" / "images" / "which-balance.png"
 SEEDS = (10, 11, 12, 13, 14)
 DROPS = (0.005, 0.02)
 AIMS = {
@@ -49,7 +47,7 @@ METRICS = ("accuracy", *AIMS.values())
 CONSTRAINTS = {"EO": EqualizedOdds, "DP": DemographicParity}
 BOUNDS = (0.01, 0.05)
 RIVAL, OURS = "ExponentiatedGradient", "AANReweighting"
-COLOURS = {"plain": "#6b7280", "reweighing": "#d97706", RIVAL: "#059669", OURS: "#2563eb"}
+COMPARED = ("plain", "reweighing", RIVAL, OURS)
 
 Record = dict[str, Any]
 
@@ -158,12 +156,12 @@ def settings() -> Iterator[tuple[str, str]]:
     yield from ((OURS, f"{aim} {drop}") for aim, drop in product(AIMS, DROPS))
 
 
-def run(tasks: Sequence[Task], until: float) -> None:
+def run(tasks: Sequence[Task], methods: Sequence[str], until: float) -> None:
     """Fit what is missing, and append a line for each; stop when the time is up."""
     done = {_key(record) for record in read()}
     RESULTS.parent.mkdir(exist_ok=True)
     for task in tasks:
-        missing = [pair for pair in settings() if (*task, *pair) not in done]
+        missing = [pair for pair in settings() if pair[0] in methods and (*task, *pair) not in done]
         parts = load(task) if missing else ()
         for method, setting in missing:
             if time.monotonic() > until:
@@ -207,16 +205,20 @@ def chosen(records: Sequence[Record], method: str, aim: str, drop: float) -> Rec
 
 
 def summaries(records: Sequence[Record]) -> Iterator[tuple[tuple[str, bool, str, str, float, str], np.ndarray]]:
-    """For each data set, estimator, aim, allowance and method: test metrics and seconds, a row for each split."""
-    tasks = {Task(*(record[name] for name in Task._fields)) for record in records}
+    """For each data set, estimator, aim, allowance and method: test metrics and seconds, a row for each split.
+
+    Splits that some method has not finished are left out, so that all are compared on the same ones.
+    """
+    tasks = sorted({Task(*(record[name] for name in Task._fields)) for record in records})
     by_task = {task: [r for r in records if _key(r)[:4] == tuple(task)] for task in tasks}
     kinds = sorted({task[:3] for task in tasks}, key=lambda kind: (kind[0], not kind[1], kind[2] != "logistic"))
-    for kind, aim, drop, method in product(kinds, AIMS, DROPS, ("plain", "reweighing", RIVAL, OURS)):
-        found = [
-            chosen(by_task[task], method, aim, drop) for task in sorted(tasks) if tuple(task)[:3] == tuple(kind)
+    for kind, aim, drop in product(kinds, AIMS, DROPS):
+        splits = [
+            [chosen(by_task[task], method, aim, drop) for method in COMPARED] for task in tasks if task[:3] == kind
         ]
-        rows = [[100 * r["test"][m] for m in METRICS] + [r["seconds"]] for r in found if r is not None]
-        if rows:
+        complete = [found for found in splits if all(found)]
+        for method, found in zip(COMPARED, zip(*complete, strict=True), strict=bool(complete)):
+            rows = [[100 * r["test"][m] for m in METRICS] + [r["seconds"]] for r in found if r is not None]
             yield (*kind, aim, drop, method), np.array(rows)
 
 
@@ -231,29 +233,6 @@ def table() -> None:
         print(f"{label:66s} {numbers} {rows[:, 4].mean():5.0f}   ({len(rows)} splits)")
 
 
-def figure(path: Path = FIGURE) -> None:
-    """Draw test accuracy against each aim's metric: the allowances of each method, means over the splits."""
-    found = dict(summaries(read()))
-    rows = [("adult", "logistic"), ("adult", "boosting"), ("meps", "logistic"), ("meps", "boosting")]
-    canvas = Figure(figsize=(11, 12), layout="constrained")
-    for axes_row, (data, name) in zip(canvas.subplots(len(rows), len(AIMS), squeeze=False), rows, strict=True):
-        for axes, (aim, metric) in zip(axes_row, AIMS.items(), strict=True):
-            column = METRICS.index(metric)
-            for (method, colour), marker in zip(COLOURS.items(), "oD^s", strict=True):
-                means = [
-                    found[key].mean(0) for drop in DROPS if (key := (data, True, name, aim, drop, method)) in found
-                ]
-                across, up = [m[0] for m in means], [m[column] for m in means]
-                axes.plot(across, up, marker=marker, color=colour, label=method, linewidth=1.4)
-            axes.set_xlabel("test accuracy (%)")
-            axes.set_ylabel(f"{metric.replace('_', ' ')} (%)")
-            axes.set_title(f"{data.capitalize()}, {name}; aim: {aim.replace('_', ' ')}", fontsize=9)
-            axes.spines[["top", "right"]].set_visible(False)
-            axes.grid(alpha=0.25)
-    canvas.legend(*axes.get_legend_handles_labels(), loc="outside lower center", ncols=4, frameon=False)
-    canvas.savefig(path, dpi=130)
-
-
 def _spread(rows: np.ndarray) -> np.ndarray:
     return rows.std(0, ddof=1) if len(rows) > 1 else np.zeros(rows.shape[1])
 
@@ -263,22 +242,21 @@ def _key(record: Record) -> tuple[Any, ...]:
 
 
 def main() -> None:
-    """Run, then print the table; or only print it, or draw."""
+    """Run, then print the table; or only print it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--table", action="store_true", help="only print the table")
-    parser.add_argument("--figure", action="store_true", help="only draw the figure")
     parser.add_argument("--minutes", type=float, default=600, help="begin no fit after so many")
     parser.add_argument("--data", nargs="+", default=["meps", "adult"])
     parser.add_argument("--estimators", nargs="+", default=["logistic", "boosting"])
+    parser.add_argument("--methods", nargs="+", default=COMPARED, choices=COMPARED)
     parser.add_argument("--seeds", nargs="+", type=int, default=SEEDS)
     parser.add_argument("--blind", action="store_true", help="without the attribute among the features")
     options = parser.parse_args()
-    if options.figure:
-        return figure()
     if not options.table:
         picked = product(options.estimators, options.seeds, options.data)
-        run([Task(d, not options.blind, e, s) for e, s, d in picked], time.monotonic() + 60 * options.minutes)
-    return table()
+        tasks = [Task(d, not options.blind, e, s) for e, s, d in picked]
+        run(tasks, options.methods, time.monotonic() + 60 * options.minutes)
+    table()
 
 
 if __name__ == "__main__":

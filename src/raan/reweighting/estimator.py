@@ -4,7 +4,6 @@ import math
 import warnings
 from collections.abc import Mapping, Sequence
 from functools import partial
-from numbers import Real
 from os import PathLike
 from typing import Any
 
@@ -14,26 +13,21 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.parallel import Parallel, delayed
-from sklearn.utils.validation import _num_samples, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from raan.fairness.groups import UNKNOWN, check_lengths
+from raan.fairness.groups import check_lengths
 from raan.neighbourhood.weights import aan_weights
 from raan.reweighting.cells import Cells, Plan, PlannedWeights, class_name, read_classes
+from raan.reweighting.checks import check_parameters, count_rows, judged_groups, read_weights, warn_unknown
 from raan.reweighting.embedding import embed
 from raan.reweighting.fitting import (
     counts_classes_from_zero,
     fit_weighted,
-    is_linear,
-    is_low_capacity,
     scores,
     stratified_folds,
 )
 from raan.reweighting.judge import Judge, Judged
-from raan.reweighting.path import AIMS
 from raan.reweighting.search import search
-
-FOLDS = 3
-"""Folds of the cross-fitting where the training rows themselves cannot judge."""
 
 
 def _estimator_has(name: str) -> Any:
@@ -70,8 +64,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         strength: 0 is the plain estimator, 1 the full weights.
         aim: None, "equalized_odds", "demographic_parity" or "worst_group".
         accuracy_drop: how much accuracy the aim may cost: 0.005 is half a point.
-        folds: how rows are left out while the aim is tuned: a number of folds, or "auto". That is 3, or no folds
-            for a linear classifier with 50 rows or more to a coefficient: its own training rows can judge it.
+        folds: in how many parts the rows are left out while the aim is tuned.
         min_count: attribute values with fewer rows than this of some class are too rare to judge by.
         n_jobs: how many fits run at a time while the aim is tuned, as in joblib.
         random_state: the seed of the folds; None draws them anew at each fit.
@@ -96,7 +89,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         strength: float = 0.25,
         aim: str | None = None,
         accuracy_drop: float = 0.005,
-        folds: Any = "auto",
+        folds: int = 3,
         min_count: int = 20,
         n_jobs: int | None = None,
         random_state: int | None = 0,
@@ -121,7 +114,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         Several columns of sensitive features are crossed. Rows of unknown attribute (None, NaN) keep weight 1. The
         weights multiply the user's `sample_weight`. Rows count alike when they judge, whatever their weights.
         """
-        self._check_parameters()
+        check_parameters(self)
         self.threshold_: float | None = None
         self.__dict__.pop("path_", None)
         if sensitive_features is None:
@@ -132,9 +125,9 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             )
             return self._fit_estimator(X, y, sample_weight)
         cells = Cells.of(y, sensitive_features)
-        rows = _rows(X)
+        rows = count_rows(X)
         check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
-        given = _check_weights(sample_weight, rows)
+        given = read_weights(sample_weight, rows)
         tuned = self.aim is not None
         weight = self._tuned_weights(X, cells, given) if tuned else self._weights(X, cells, sensitive_features)
         return self._fit_estimator(X, y, _product(weight, given))
@@ -217,11 +210,11 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         self, X: Any, cells: Cells, given: Float[np.ndarray, "row"] | None
     ) -> Float[np.ndarray, "row"] | None:
         """The weights that serve the aim best; the path and the threshold are kept."""
-        group = self._judged_groups(cells)
-        _warn_unknown(cells)
+        group = judged_groups(cells, str(self.aim), self.min_count)
+        warn_unknown(cells)
         y = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
         weights = PlannedWeights(cells, partial(embed, X, self.embedding, len(y)))
-        judge = Judge(self.estimator, X, y, group, self._fold(X, y, cells, given))
+        judge = Judge(self.estimator, X, y, group, self._fold(cells))
 
         def judge_all(plans: Sequence[Plan]) -> list[Judged]:
             jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
@@ -233,90 +226,11 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         self.threshold_ = chosen.threshold
         return weights(chosen.plan)
 
-    def _fold(
-        self, X: Any, y: np.ndarray, cells: Cells, given: Float[np.ndarray, "row"] | None
-    ) -> Int[np.ndarray, "row"] | None:
-        """The fold of each row, stratified by cell; None where the rows that are fitted may judge."""
-        folds = self.folds
-        if folds == "auto":
-            if is_linear(self.estimator) and is_low_capacity(fit_weighted(self.estimator, X, y, given), len(y)):
-                return None
-            folds = FOLDS
+    def _fold(self, cells: Cells) -> Int[np.ndarray, "row"]:
+        """The fold of each row, stratified by cell."""
         attributes = len(cells.attribute.names) + 1
-        return stratified_folds(cells.label * attributes + cells.attribute.codes + 1, folds, self.random_state)
-
-    def _judged_groups(self, cells: Cells) -> Int[np.ndarray, "row"]:
-        """The attribute values that the aim is judged by, numbered; UNKNOWN for the others'."""
-        names = np.array(cells.attribute.names)
-        enough = (cells.count.numpy() >= self.min_count).all(0)
-        if enough.sum() < 2:
-            raise ValueError(
-                f"sensitive_features: aim {self.aim!r} compares groups, and {int(enough.sum())} of {len(names)} "
-                f"attribute values have {self.min_count} rows or more of every class; expected two or more. A "
-                "smaller min_count would let rarer ones judge"
-            )
-        if not enough.all():
-            warnings.warn(
-                f"sensitive_features: {', '.join(names[~enough])} are too rare to judge the aim by, with fewer "
-                f"than {self.min_count} rows of some class; they are weighted as all others",
-                stacklevel=4,
-            )
-        # The last entry is read by UNKNOWN (-1).
-        number = np.append(np.where(enough, np.cumsum(enough) - 1, UNKNOWN), UNKNOWN)
-        return np.take(number, cells.attribute.codes)
-
-    def _check_parameters(self) -> None:
-        """An error for a parameter that means nothing; `aan_weights` checks the range of its own."""
-        if isinstance(self.estimator, type):
-            raise TypeError(f"estimator is the class {self.estimator.__name__}; expected an instance of it")
-        if not hasattr(self.estimator, "fit"):
-            raise TypeError(f"estimator is a {type(self.estimator).__name__}; expected a classifier")
-        for name in ("temperature", "strength", "accuracy_drop"):
-            value = getattr(self, name)
-            if not isinstance(value, Real):
-                raise TypeError(f"{name} is {value!r}; expected a number")
-        if self.aim is not None and self.aim not in AIMS:
-            raise ValueError(f"aim is {self.aim!r}; expected None, {', '.join(map(repr, AIMS))}")
-        if not 0 <= self.accuracy_drop <= 1:
-            raise ValueError(f"accuracy_drop is {self.accuracy_drop}; expected a share of the rows, such as 0.005")
-        if self.folds != "auto" and not (isinstance(self.folds, int | np.integer) and self.folds >= 2):
-            raise ValueError(f'folds is {self.folds!r}; expected "auto" or a number from 2 up')
-        if not (isinstance(self.min_count, int | np.integer) and self.min_count >= 2):
-            raise ValueError(f"min_count is {self.min_count!r}; expected a number from 2 up")
-        if not isinstance(self.random_state, int | np.integer | None):
-            raise TypeError(f"random_state is {self.random_state!r}; expected a whole number, or None")
-
-
-def _rows(X: Any) -> int:
-    try:
-        return int(_num_samples(X))
-    except TypeError as error:
-        raise TypeError(f"X is not a table: {error}") from error
-
-
-def _check_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:
-    """The user's weights as floats, one for each row."""
-    if sample_weight is None:
-        return None
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"sample_weight cannot be read as numbers: {error}") from error
-    if weight.shape != (rows,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight holds values that are negative, nan or infinite, or nothing but zeros")
-    return weight
-
-
-def _warn_unknown(cells: Cells) -> None:
-    unknown = int((cells.attribute.codes == UNKNOWN).sum())
-    if unknown:
-        warnings.warn(
-            f"{unknown} of {len(cells.label)} samples keep weight 1: their attribute is unknown", stacklevel=4
-        )
+        cell = cells.label * attributes + cells.attribute.codes + 1  # unknown attributes, -1, are cells too
+        return stratified_folds(cell, self.folds, self.random_state)
 
 
 def _by_name(balance: Mapping[Any, float]) -> dict[tuple[str, object], float]:

@@ -8,12 +8,8 @@ import numpy as np
 from jaxtyping import Float, Int, Shaped
 from sklearn import config_context
 from sklearn.base import clone
-from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.pipeline import Pipeline
 from sklearn.utils import _safe_indexing
-
-ROWS_PER_COEFFICIENT = 50
-"""From so many rows a coefficient on, a linear classifier's own training rows judge it as well as others would."""
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Float[np.ndarray, "row"] | None) -> Any:
@@ -37,18 +33,6 @@ def counts_classes_from_zero(estimator: Any) -> bool:
     """Whether this is one of XGBoost's estimators, which take no other classes than 0, 1, ..."""
     classifier, _ = _last_step(estimator)
     return any(kind.__module__.split(".")[0] == "xgboost" for kind in type(classifier).__mro__)
-
-
-def is_low_capacity(model: Any, rows: int) -> bool:
-    """Whether the fitted model is linear with few coefficients for so many rows."""
-    classifier, _ = _last_step(model)
-    return is_linear(model) and rows >= ROWS_PER_COEFFICIENT * np.size(getattr(classifier, "coef_", ()))
-
-
-def is_linear(estimator: Any) -> bool:
-    """Whether this is one of scikit-learn's linear classifiers, perhaps at the end of a pipeline."""
-    classifier, _ = _last_step(estimator)
-    return isinstance(classifier, LinearClassifierMixin)
 
 
 def score_method(estimator: Any) -> str | None:

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int, Shaped
 from raan.fairness.bootstrap import resample
 from raan.fairness.groups import UNKNOWN
 from raan.fairness.metrics import Counts, count, metrics
-from raan.reweighting.fitting import fit_weighted, out_of_fold, score_method, scores
+from raan.reweighting.fitting import out_of_fold, score_method, scores
 from raan.reweighting.path import AIMS
 
 THRESHOLDS = 1000
@@ -36,7 +36,7 @@ class Judged(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """The training rows as a judge. With folds, each row is put to a model that was fitted without its fold.
+    """The training rows as a judge: each is put to a model that was fitted without the row's fold.
 
     The group of a row is its attribute value, or UNKNOWN where that is not known or too rare to be judged.
     """
@@ -45,7 +45,7 @@ class Judge:
     X: Any
     y: Shaped[np.ndarray, "row"]
     group: Int[np.ndarray, "row"]
-    fold: Int[np.ndarray, "row"] | None
+    fold: Int[np.ndarray, "row"]
 
     def __call__(self, sample_weight: Float[np.ndarray, "row"] | None) -> Judged:
         """Fit with the weights, and count the predictions at every threshold, or the only ones there are."""
@@ -77,8 +77,6 @@ class Judge:
     def _ask(
         self, question: Callable[[Any, Any], np.ndarray], sample_weight: Float[np.ndarray, "row"] | None
     ) -> Shaped[np.ndarray, "row"]:
-        if self.fold is None:
-            return question(fit_weighted(self.estimator, self.X, self.y, sample_weight), self.X)
         return out_of_fold(self.estimator, question, self.X, self.y, sample_weight, self.fold)
 
 

@@ -1,0 +1,90 @@
+"""What `AANReweighting` refuses, in words that name the argument, and what it warns of."""
+
+import warnings
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.utils.validation import _num_samples
+
+from raan.fairness.groups import UNKNOWN
+from raan.reweighting.cells import Cells
+from raan.reweighting.path import AIMS
+
+
+def check_parameters(model: Any) -> None:
+    """An error for a parameter that means nothing; `aan_weights` checks the range of its own."""
+    if isinstance(model.estimator, type):
+        raise TypeError(f"estimator is the class {model.estimator.__name__}; expected an instance of it")
+    if not hasattr(model.estimator, "fit"):
+        raise TypeError(f"estimator is a {type(model.estimator).__name__}; expected a classifier")
+    for name in ("temperature", "strength", "accuracy_drop"):
+        value = getattr(model, name)
+        if not isinstance(value, Real):
+            raise TypeError(f"{name} is {value!r}; expected a number")
+    if model.aim is not None and model.aim not in AIMS:
+        raise ValueError(f"aim is {model.aim!r}; expected None, {', '.join(map(repr, AIMS))}")
+    if not 0 <= model.accuracy_drop <= 1:
+        raise ValueError(f"accuracy_drop is {model.accuracy_drop}; expected a share of the rows, such as 0.005")
+    if not (isinstance(model.folds, int | np.integer) and model.folds >= 2):
+        raise ValueError(f"folds is {model.folds!r}; expected a number from 2 up")
+    if not (isinstance(model.min_count, int | np.integer) and model.min_count >= 2):
+        raise ValueError(f"min_count is {model.min_count!r}; expected a number from 2 up")
+    if not isinstance(model.random_state, int | np.integer | None):
+        raise TypeError(f"random_state is {model.random_state!r}; expected a whole number, or None")
+
+
+def judged_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "row"]:
+    """The attribute values that the aim is judged by, numbered; UNKNOWN for the others'."""
+    names = np.array(cells.attribute.names)
+    enough = (cells.count.numpy() >= min_count).all(0)
+    if enough.sum() < 2:
+        raise ValueError(
+            f"sensitive_features: aim {aim!r} compares groups, and {int(enough.sum())} of {len(names)} "
+            f"attribute values have {min_count} rows or more of every class; expected two or more. A "
+            "smaller min_count would let rarer ones judge"
+        )
+    if not enough.all():
+        warnings.warn(
+            f"sensitive_features: {', '.join(names[~enough])} are too rare to judge the aim by, with fewer "
+            f"than {min_count} rows of some class; they are weighted as all others",
+            stacklevel=4,
+        )
+    # The last entry is read by UNKNOWN (-1).
+    number = np.append(np.where(enough, np.cumsum(enough) - 1, UNKNOWN), UNKNOWN)
+    return np.take(number, cells.attribute.codes)
+
+
+def count_rows(X: Any) -> int:
+    """How many rows X has, or an error if it is not a table."""
+    try:
+        return int(_num_samples(X))
+    except TypeError as error:
+        raise TypeError(f"X is not a table: {error}") from error
+
+
+def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:
+    """The user's weights as floats, one for each row."""
+    if sample_weight is None:
+        return None
+    try:
+        weight = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise type(error)(f"sample_weight cannot be read as numbers: {error}") from error
+    if weight.shape != (rows,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight holds values that are negative, nan or infinite, or nothing but zeros")
+    return weight
+
+
+def warn_unknown(cells: Cells) -> None:
+    """One warning that counts the rows of unknown attribute."""
+    unknown = int((cells.attribute.codes == UNKNOWN).sum())
+    if unknown:
+        warnings.warn(
+            f"{unknown} of {len(cells.label)} samples keep weight 1: their attribute is unknown", stacklevel=4
+        )
