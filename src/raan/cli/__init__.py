@@ -4,10 +4,14 @@ from typing import Annotated
 
 import typer
 
-from raan.cli.console import run
+from raan.cli.audit import audit
+from raan.cli.console import SeveralValues, run
 from raan.cli.data import data_app
 from raan.cli.demo import demo
+from raan.cli.fit import fit
 from raan.cli.methods import methods
+from raan.cli.predict import predict
+from raan.cli.report import report
 from raan.cli.study import study
 
 app = typer.Typer(
@@ -16,9 +20,13 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command()(demo)
-app.command()(methods)
+app.command(cls=SeveralValues)(fit)
+app.command(cls=SeveralValues)(predict)
+app.command(cls=SeveralValues)(audit)
 app.command()(study)
+app.command()(report)
+app.command()(methods)
+app.command()(demo)
 app.add_typer(data_app, name="data")
 
 

@@ -1,8 +1,14 @@
-"""What all commands share: where they print, how they show progress, and how errors reach the user."""
+"""What all commands share: where they print, how they show progress, and how errors reach the user.
 
+Exit codes: 0 done, 1 a declared limit was exceeded, 2 wrong input, 130 interrupted.
+"""
+
+import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -14,6 +20,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from typer.core import TyperCommand
 
 console = Console()
 """Results go to standard output; rich drops colours and boxes' glitter by itself when that is not a terminal."""
@@ -24,6 +31,16 @@ errors = Console(stderr=True)
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 """What the doors raise when the user's input is wrong or an extra is missing: shown as a paragraph."""
 
+OPTIONS = (
+    (r"ignore=\[(?P<value>'.*?'|\".*?\")\]", "--ignore"),
+    (r"types=\{(?P<value>'.*?'|\".*?\"): 'category'\}", "--category"),
+    (r"pass Layout\(delimiter=(?P<value>'.*?')\)", "give --delimiter"),
+    (r"pass Layout\(decimal=(?P<value>'.*?')\)", "give --decimal"),
+    (r"Layout\(encoding=(?P<value>'.*?')\)", "--encoding"),
+    (r"Rules\(missing=\.\.\.\)", "--missing WORD"),
+)
+"""What the doors for programmers advise, and the option that is the same on the command line."""
+
 
 def run(app: Callable[[], Any]) -> None:
     """Run a command; an expected error is one paragraph and exit code 2, its traceback only with --debug."""
@@ -33,13 +50,63 @@ def run(app: Callable[[], Any]) -> None:
         if "--debug" in sys.argv:
             raise
         errors.print("[bold red]error:[/] ", end="")
-        errors.print(str(error), markup=False, highlight=False)
+        errors.print(as_options(str(error)), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
         sys.exit(2)
 
 
+def as_options(message: str) -> str:
+    """The message with its advice in options of the command line: ignore=['id'] is --ignore id."""
+    for pattern, option in OPTIONS:
+        message = re.sub(pattern, partial(_option, option), message)
+    return message
+
+
+def _option(option: str, found: re.Match[str]) -> str:
+    value = found.groupdict().get("value")
+    return option if value is None else f"{option} {shlex.quote(value[1:-1])}"
+
+
+def note(text: str) -> None:
+    """Say something that the user should know, on standard error."""
+    errors.print("[bold yellow]note:[/] ", end="")
+    errors.print(as_options(text), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+
+
+class SeveralValues(TyperCommand):
+    """A command whose repeatable options take several values at once: `--attribute sex race`.
+
+    Words after such an option's value are more of its values, once all of the command's arguments are there.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments with the option before each of its values, as they would be parsed anyway."""
+        return super().parse_args(ctx, _spread(args, list(self.params)))
+
+
+def _spread(args: list[str], params: list[Any]) -> list[str]:
+    """The arguments with a repeatable option before each of its values."""
+    options = {name: param for param in params for name in param.opts if param.param_type_name == "option"}
+    lacking = sum(param.param_type_name == "argument" for param in params)
+    spread: list[str] = []
+    repeated, waiting = None, False  # the option whose values these may be, and whether its first is still to come
+    for word in args:
+        if waiting:
+            waiting = False
+        elif word.startswith("-") and word != "-":
+            param = options.get(word)
+            waiting = param is not None and not param.is_flag
+            repeated = word if waiting and param is not None and param.multiple else None
+        elif lacking:
+            lacking, repeated = lacking - 1, None
+        elif repeated:
+            spread.append(repeated)
+        spread.append(word)
+    return spread
+
+
 @contextmanager
-def progress_bar() -> Iterator[Progress]:
-    """A bar with the share done and the time left, on standard error."""
+def progress_bar(quiet: bool = False) -> Iterator[Progress]:
+    """A bar with the share done and the time left, on standard error; none where it is to be quiet."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -47,5 +114,16 @@ def progress_bar() -> Iterator[Progress]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=errors, transient=True) as bar:
+    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
         yield bar
+
+
+@contextmanager
+def time_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
+    """A bar for work that is planned in seconds: told what is done, how much of it, and of how much in all."""
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda what, done, planned: bar.update(
+            task, description=what, completed=done, total=max(planned, done) or None
+        )

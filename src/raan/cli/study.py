@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -31,6 +32,9 @@ def study(
     from raan.study.study import read_study
 
     plan = read_study(file)
+    if plan.kind != "comparison":
+        _draw(plan, results or Path("results") / f"{plan.name}.json", quiet, as_json)
+        return
     path = results or Path("results") / f"{plan.results}.jsonl.gz"
     processes = workers or os.cpu_count() or 1
     if dry_run:
@@ -60,6 +64,21 @@ def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
         return carry_out(plan, path, workers=workers, progress=tell)
 
 
+def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
+    """A picture of the paper: its numbers as JSON, and the drawing beside them."""
+    from raan.report.pictures import draw
+    from raan.study.pictures import carry_out_picture
+
+    with errors.status(plan.title) if not quiet else nullcontext():
+        content = carry_out_picture(plan, path)
+        picture = path.with_suffix(".png")
+        draw(content, picture)
+    if as_json:
+        console.print_json(data=content)
+    elif not quiet:
+        console.print(f"{plan.title}: the numbers in {path}, drawn in {picture}", highlight=False)
+
+
 def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     """What is left to do, and the time it will take."""
     from rich.table import Table
@@ -71,7 +90,7 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     planned = packs(plan)
     with opened(path) as results:
         left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
-    with console.status("timing a few steps of each method") if not as_json else _nothing():
+    with console.status("timing a few steps of each method") if not as_json else nullcontext():
         expected = shares(left)
     seconds = sum(share.seconds for share in expected) / workers
     if as_json:
@@ -85,16 +104,10 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     console.print(grid)
     total, undone = sum(len(pack.runs) for pack in planned), sum(share.runs for share in expected)
     console.print(
-        f"{total:,} runs, {total - undone:,} of them finished. The others take about {seconds / 60:.0f} minutes with "
-        f"{workers} worker{'s' if workers > 1 else ''}.",
+        f"{total:,} runs, {total - undone:,} of them finished. The others take about {seconds / 60:.0f} minutes "
+        f"with {workers} worker{'s' if workers > 1 else ''}.",
         highlight=False,
     )
-
-
-def _nothing() -> object:
-    from contextlib import nullcontext
-
-    return nullcontext()
 
 
 def _show_outcome(plan: Study, outcome: Outcome) -> None:

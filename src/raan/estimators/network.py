@@ -16,7 +16,6 @@ from raan.models.model import Model, Output
 from raan.models.modules import SLICE, ModuleEncoder, embed, laid_flat
 from raan.models.stack import Stack
 
-
 CHUNK = 8192
 """Rows at a time, once fitted."""
 

@@ -25,7 +25,11 @@ FORMAT = "raan model"
 VERSION = 1
 LARGEST_MANIFEST = 2**28
 
-KINDS = {"RAANClassifier": "raan.estimators.stored", "AANReweighting": "raan.reweighting.stored"}
+KINDS = {
+    "RAANClassifier": "raan.estimators.stored",
+    "AANReweighting": "raan.reweighting.stored",
+    "TableClassifier": "raan.study.own.stored",
+}
 """For each kind of model the module whose `to_parts(model)` and `from_parts(parts, encoder)` take it apart and
 put it together. Named, not imported: the doors are above this."""
 

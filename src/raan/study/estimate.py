@@ -4,7 +4,6 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-
 from raan.data.split import Split
 from raan.methods.method import Refit
 from raan.study.plan import Pack

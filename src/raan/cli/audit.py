@@ -1,0 +1,122 @@
+"""The audit of any model's predictions, from a file."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from raan.cli.console import console, errors
+from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
+
+if TYPE_CHECKING:
+    from raan.data.columns import Sheet
+    from raan.fairness.findings import Audit
+
+
+class Metric(StrEnum):
+    """A metric that may have a limit: a gap, or how far the worst group's accuracy is from perfect."""
+
+    equalized_odds = "equalized-odds"
+    demographic_parity = "demographic-parity"
+    worst_group = "worst-group-error"
+
+
+def audit(
+    data: Data,
+    label: Annotated[str, typer.Option(metavar="COL", help="The column of the true classes.")],
+    prediction: Annotated[str, typer.Option(metavar="COL", help="The column of the predicted classes.")],
+    attribute: Annotated[
+        list[str], typer.Option(metavar="COL [COL ...]", help="The column of the groups; several are crossed.")
+    ],
+    fail_above: Annotated[
+        float | None, typer.Option(min=0, help="Exit with code 1 if the --metric is above this, such as 0.1.")
+    ] = None,
+    metric: Annotated[Metric, typer.Option(help="The metric that --fail-above limits.")] = Metric.equalized_odds,
+    min_count: Annotated[int, typer.Option(min=1, help="Rates over fewer rows than this are undefined.")] = 1,
+    missing: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
+    ] = None,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    decimal: Decimal = ".",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Audit the predictions of any model: accuracy, gaps and each group's figures, with intervals.
+
+    Rows of unknown attribute count in the accuracy only. The equalized odds gap is the sum of the differences of
+    true and false positive rates.
+
+    Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
+    """
+    from raan.data.columns import MISSING
+    from raan.data.lines import Layout
+    from raan.data.reading import read
+    from raan.fairness.audit import audit as measure
+
+    tokens = (*MISSING, *(missing or ()))
+    sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
+    truth, said = (_classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction")))
+    found = measure(truth, said, _groups(sheet, attribute), min_count=min_count)
+    if as_json:
+        sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
+    elif not quiet:
+        console.print(f"{found}\n\n{found.reading}", markup=False, highlight=False, soft_wrap=True)
+    if fail_above is not None:
+        _judge(found, metric, fail_above)
+
+
+def _classes(sheet: Sheet, name: str, argument: str) -> Any:
+    """The column's classes as words; 1 and 1.0 are one."""
+    import numpy as np
+
+    from raan.data.reading import check_names
+    from raan.fairness.groups import UNKNOWN
+
+    check_names(sheet, [name], argument)
+    column = _words(sheet, name)
+    absent = column.codes == UNKNOWN
+    if absent.any():
+        raise ValueError(
+            f"{sheet.place(int(absent.argmax()))}: the {argument} {name!r} is missing, as in {absent.sum():,} of "
+            f"{sheet.rows:,} rows: every row needs one; drop those rows"
+        )
+    return np.take(np.array(column.names), column.codes)
+
+
+def _groups(sheet: Sheet, names: list[str]) -> Any:
+    """The attribute columns; None where a value is missing."""
+    import numpy as np
+
+    from raan.data.reading import check_names
+
+    check_names(sheet, names, "attribute")
+    columns = (_words(sheet, name) for name in names)
+    return np.stack(
+        [np.take(np.array([*column.names, None], dtype=object), column.codes) for column in columns], axis=1
+    )
+
+
+def _words(sheet: Sheet, name: str) -> Any:
+    from raan.data.reading import settle_types
+
+    return settle_types(sheet, [name], {name: "category"})[name]
+
+
+def _judge(found: Audit, metric: Metric, limit: float) -> None:
+    """Exit with code 1 if the metric is above its limit, or undefined: what cannot be measured is not fine."""
+    values = {
+        Metric.equalized_odds: found.equalized_odds_gap.value,
+        Metric.demographic_parity: found.demographic_parity_gap.value,
+        Metric.worst_group: 1 - found.worst_group_accuracy.value,
+    }
+    value = values[metric]
+    if math.isnan(value) or value > limit:
+        shown = "undefined" if math.isnan(value) else f"{value:.4f}"
+        errors.print(f"{metric.value} is {shown}: the limit is {limit:g}", highlight=False)
+        raise typer.Exit(1)

@@ -1,0 +1,240 @@
+"""From a table to a fairer model in one command."""
+
+from __future__ import annotations
+
+import json
+import shlex
+import sys
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from raan.cli.console import console, errors, note, time_bar
+
+if TYPE_CHECKING:
+    from raan.data.frame import Loaded
+    from raan.data.lines import Layout
+    from raan.study.fit import Fit
+    from raan.study.own.points import Choice
+
+
+class Aim(StrEnum):
+    """What fair is to mean."""
+
+    equalized_odds = "equalized-odds"
+    demographic_parity = "demographic-parity"
+    worst_group = "worst-group"
+
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file whose first line names the columns.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="What separates the columns of a text file; else guessed.")]
+Encoding = Annotated[str, typer.Option(help="The encoding of a text file, such as latin-1.")]
+Decimal = Annotated[str, typer.Option(help="What marks decimals in a text file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
+
+
+def fit(
+    data: Data,
+    label: Annotated[str, typer.Option(metavar="COL", help="The column to predict.")],
+    attribute: Annotated[
+        list[str], typer.Option(metavar="COL [COL ...]", help="The column of the groups; several are crossed.")
+    ],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write, new or empty.")],
+    aim: Annotated[Aim, typer.Option(help="What the model is to be best for.")] = Aim.equalized_odds,
+    accuracy_drop: Annotated[
+        float, typer.Option(min=0, max=100, help="How much accuracy that may cost, in points.")
+    ] = 0.5,
+    minutes: Annotated[float, typer.Option(min=0.05, help="The time that training may take, about.")] = 5.0,
+    seed: Annotated[int, typer.Option(min=0, help="The seed of the split and of training.")] = 0,
+    ignore: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="A column to leave out, such as an identifier.")
+    ] = None,
+    category: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="A column whose numbers are categories.")
+    ] = None,
+    missing: Annotated[
+        list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
+    ] = None,
+    keep_attribute: Annotated[
+        bool, typer.Option("--keep-attribute/--drop-attribute", help="Whether the attribute is a feature too.")
+    ] = False,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    decimal: Decimal = ".",
+    force: Annotated[bool, typer.Option("--force", help="Replace the folder if it is not empty.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Train plain and fairer models on a table, choose by your rule, and save model, report and model card.
+
+    Vanilla, RAAN, RL-RAAN and, over gradient boosting, AANReweighting are trained within the time. The model that
+    is saved is the best for the aim, on validation rows, among those that lose at most --accuracy-drop points
+    against the best plain model. Test rows are for the report alone.
+
+    Exit codes: 0 done, 2 wrong input, 130 interrupted before there was a model.
+    """
+    begun = monotonic()
+    from raan.data.lines import Layout
+    from raan.study.own.folder import check, written_whole
+
+    check(out, force)
+    layout = Layout(delimiter, encoding, decimal)
+    with time_bar(quiet) as told, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the data warn of is told as notes; what diverged is in the results
+        loaded = _read(data, label, attribute, ignore, category, missing, keep_attribute, seed, layout)
+        found = _trained(loaded, aim, accuracy_drop / 100, 60 * minutes, seed, begun, told)
+        told("explaining and writing", 1, 1)
+        with written_whole(out) as folder:
+            _write(found, folder, label, attribute, data, out)
+    if as_json:
+        sys.stdout.write(json.dumps(_summary(found, out, monotonic() - begun), ensure_ascii=False) + "\n")
+    elif not quiet:
+        for text in (*loaded.warnings, *found.notes):
+            note(text)
+        _show(found, out)
+
+
+def _read(
+    data: Path,
+    label: str,
+    attribute: list[str],
+    ignore: list[str] | None,
+    category: list[str] | None,
+    missing: list[str] | None,
+    keep_attribute: bool,
+    seed: int,
+    layout: Layout,
+) -> Loaded:
+    from raan.data.columns import MISSING
+    from raan.data.frame import from_frame
+    from raan.data.preprocessing import Rules
+
+    return from_frame(
+        data,
+        label,
+        attribute,
+        ignore=ignore or (),
+        types=dict.fromkeys(category or (), "category"),
+        keep_attribute=keep_attribute,
+        seed=seed,
+        rules=Rules(missing=(*MISSING, *(missing or ()))),
+        layout=layout,
+    )
+
+
+def _trained(
+    loaded: Loaded, aim: Aim, accuracy_drop: float, seconds: float, seed: int, begun: float, told: Any
+) -> Fit:
+    """All that can be trained in what is left of the time, some of it kept back for the report."""
+    from raan.study.fit import Wish
+    from raan.study.fit import fit as fit_all
+    from raan.study.own.clock import Clock
+
+    kept_back = min(15.0, 2 + 0.05 * seconds)
+    clock = Clock(seconds - (monotonic() - begun) - kept_back, told)
+    try:
+        return fit_all(loaded, Wish(cast(Any, aim.name), accuracy_drop, seconds, seed), clock)
+    except KeyboardInterrupt:
+        errors.print("Interrupted before there was a model: nothing is written.")
+        raise typer.Exit(130) from None
+
+
+def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Path, out: Path) -> None:
+    """Everything that the folder holds."""
+    from raan.report.content import Content
+    from raan.report.page import write_page
+    from raan.study.own.card import model_card
+    from raan.study.own.folder import write_json
+    from raan.study.own.records import explained, records
+    from raan.study.own.words import sentence
+    from raan.study.results import line_of
+    from raan.training.selection import BestWithin
+
+    found.model(tuple(attribute), label).save(folder / "model")
+    made = list(records(found))
+    (folder / "results.jsonl").write_text("".join(map(line_of, made)), encoding="utf-8")
+    explanation = explained(found)
+    write_json(explanation, folder / "results.explain.json")
+    card = model_card(found, label, attribute, data.name, str(out))
+    (folder / "model-card.md").write_text(card, encoding="utf-8")
+    content = Content(
+        title=f"{label} in {data.name}, fair by {' × '.join(attribute)}",
+        records=made,
+        explanation=explanation,
+        rule=BestWithin(found.wish.aim, found.wish.accuracy_drop),
+        notes=(sentence(found), *found.notes, *found.loaded.warnings),
+        command=shlex.join(["raan", *sys.argv[1:]]),
+    )
+    write_page(content, folder / "report.html")
+
+
+def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:
+    """What was found, for programs."""
+    from raan.study.own.records import numbers
+    from raan.study.own.words import group_accuracies, sentence
+
+    def told(choice: Choice) -> dict[str, Any]:
+        return {
+            "method": choice.walk.method,
+            "seed": choice.walk.seed,
+            "hyperparameters": choice.walk.hyperparameters,
+            "point": choice.point,
+            "validation": numbers(choice.validation),
+            "test": numbers(choice.test),
+            "test_accuracy_of_groups": group_accuracies(found, choice),
+        }
+
+    return {
+        "out": str(out),
+        "aim": found.wish.aim,
+        "accuracy_drop": found.wish.accuracy_drop,
+        "improved": found.improved,
+        "plain": told(found.plain),
+        "chosen": told(found.chosen),
+        "reading": sentence(found),
+        "notes": [*found.loaded.warnings, *found.notes],
+        "seconds": round(seconds, 1),
+    }
+
+
+def _show(found: Fit, out: Path) -> None:
+    """The table, what it says in words, and where the files are."""
+    from raan.study.own.words import sentence
+
+    console.print(_table(found))
+    console.print(sentence(found), markup=False, highlight=False)
+    files = {"model": "model", "report": "report.html", "model card": "model-card.md", "results": "results.jsonl"}
+    for what, name in files.items():
+        console.print(f"{what + ':':<12}{out / name}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _table(found: Fit) -> Any:
+    """The plain and the chosen model on test rows; the names of groups are the user's, and no markup."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from raan.study.own.words import METRICS, group_accuracies
+
+    pair = (("plain", found.plain), ("chosen", found.chosen))
+    caption = (
+        "Vanilla (a network) and Boosting are plain; RAAN and RL-RAAN debias the one, AANReweighting the other."
+    )
+    table = Table(title="test rows (%)", caption=caption, title_justify="left", caption_justify="left")
+    table.add_column("")
+    for what, choice in pair:
+        table.add_column(Text(f"{what}: {choice.walk.method}"), justify="right")
+    for name, title in METRICS.items():
+        table.add_row(title, *(f"{100 * float(getattr(choice.test, name)):.1f}" for _, choice in pair))
+    table.add_section()
+    plain, chosen = (group_accuracies(found, choice) for _, choice in pair)
+    for group in plain:
+        figures = (accuracies[group] for accuracies in (plain, chosen))
+        table.add_row(Text(f"accuracy of {group}"), *("" if x is None else f"{100 * x:.1f}" for x in figures))
+    return table

@@ -1,0 +1,89 @@
+"""Predictions of a saved model for new rows, in the order in which they stand."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from raan.cli.console import errors, note, progress_bar
+from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
+
+if TYPE_CHECKING:
+    from raan.study.own.classifier import TableClassifier
+
+
+class Keep(StrEnum):
+    """Which columns of the data are written beside the predictions."""
+
+    ids = "ids"
+    all = "all"
+
+
+def predict(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `raan fit` wrote.")],
+    data: Data,
+    out: Annotated[Path, typer.Option(metavar="FILE", help="A CSV, TSV or Parquet file; - is standard output.")],
+    id_columns: Annotated[
+        list[str] | None, typer.Option("--id", metavar="COL", help="A column to pass through; may be repeated.")
+    ] = None,
+    keep: Annotated[Keep, typer.Option(help="Pass the --id columns through, or all.")] = Keep.ids,
+    delimiter: Delimiter = None,
+    encoding: Encoding = "utf-8",
+    decimal: Decimal = ".",
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Predict the rows of a file of any size with a model of `raan fit`; the rows keep their order.
+
+    Written are the --id columns, `prediction`, and `probability_CLASS` for each class. A model tuned to an aim may
+    decide by a threshold other than one half: then the prediction need not be the most probable class.
+
+    Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
+    """
+    from raan.data.lines import Layout
+    from raan.study.own.predictions import predict_file, written
+    from raan.study.own.rows import open_source
+
+    model = _model(folder)
+    with progress_bar(quiet) as bar:
+        task = bar.add_task("checking", total=None)
+        source = open_source(data, Layout(delimiter, encoding, decimal))
+        kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
+        with warnings.catch_warnings(), written(out) as write:
+            warnings.simplefilter("ignore")
+            bar.update(task, description="rows", total=source.rows)
+            said = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done))
+    _tell(said, source.rows, out, as_json, quiet)
+
+
+def _model(folder: Path) -> TableClassifier:
+    """The model of a folder of `raan fit`, or of the folder `model` within it."""
+    from raan.files import load
+    from raan.study.own.classifier import TableClassifier
+
+    inner = folder / "model"
+    model = load(inner if inner.is_dir() else folder)
+    if not isinstance(model, TableClassifier):
+        raise ValueError(
+            f"{folder} holds a {type(model).__name__}, which knows of features, not of columns: expected what "
+            "`raan fit` wrote. In Python raan.load(...).predict(X) takes features"
+        )
+    return model
+
+
+def _tell(said: list[str], rows: int, out: Path, as_json: bool, quiet: bool) -> None:
+    """What was done, on standard error where the predictions go to standard output."""
+    to_stdout = str(out) == "-"
+    if as_json and not to_stdout:
+        sys.stdout.write(json.dumps({"out": str(out), "rows": rows, "notes": said}, ensure_ascii=False) + "\n")
+    elif not quiet:
+        for text in said:
+            note(text)
+        if not to_stdout:
+            errors.print(f"{rows:,} rows predicted: {out}", markup=False, highlight=False, soft_wrap=True)

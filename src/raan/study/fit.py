@@ -1,0 +1,179 @@
+"""From a table to a fairer model: every method within a time budget, and the choice by the user's rule."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import torch
+
+from raan.data.frame import Loaded
+from raan.data.table import UNKNOWN, Table
+from raan.study.own.boosting import Plain, Rows
+from raan.study.own.budget import affordable
+from raan.study.own.classifier import TableClassifier
+from raan.study.own.clock import Clock
+from raan.study.own.networks import Effort, Ground, candidates, packs, plain_training, walks
+from raan.study.own.points import Choice, Walk, Within, loss, most_accurate
+from raan.study.own.reweighted import GIVEN, Search, affordable_search, given, searched
+from raan.training.selection import Aim
+
+LEAST_JUDGED = 10
+"""A group with fewer validation rows of some class is too small to judge by."""
+
+BOOSTING_SHARE = 0.6
+"""The share of the time that the search of AANReweighting may take."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What the user asks for: the aim, the accuracy that it may cost, the time, and the seed of everything."""
+
+    aim: Aim = "equalized_odds"
+    accuracy_drop: float = 0.005
+    seconds: float = 300.0
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Fit:
+    """All that was trained, the best plain model, and the model that the rule chose."""
+
+    loaded: Loaded
+    table: Table  # groups too small to judge by are unknown here
+    wish: Wish
+    effort: Effort | None  # of the networks; None if none was trained
+    walks: tuple[Walk, ...]
+    plain: Choice
+    chosen: Choice
+    notes: tuple[str, ...]
+
+    @property
+    def improved(self) -> bool:
+        """Whether a method that knows of groups serves the aim better than the best plain model."""
+        aim = self.wish.aim
+        better = loss(aim, self.chosen.validation) < loss(aim, self.plain.validation)
+        return not self.chosen.walk.plain and bool(better)
+
+    def model(self, attributes: tuple[str, ...], label: str) -> TableClassifier:
+        """The chosen model with the preprocessing before it, to predict with and to save."""
+        about = {
+            "method": self.chosen.walk.method,
+            "label": label,
+            "attributes": attributes,
+            "aim": self.wish.aim,
+            "accuracy_drop": self.wish.accuracy_drop,
+        }
+        classifier = self.chosen.walk.classifier(self.chosen.point)
+        return TableClassifier(self.loaded.preprocessing, classifier, self.table.class_names, about)
+
+
+def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
+    """Train every method as far as the time goes, and choose on validation rows.
+
+    An interruption by the user, or the end of the time, leaves what is finished; only before the first model is
+    there does a KeyboardInterrupt pass.
+    """
+    table, notes = judged(loaded)
+    plain = Plain.fit(Rows(table, loaded.split, wish.seed))
+    found = _Found([plain.walk], list(notes))
+    try:
+        _train(found, table, loaded, wish, plain, clock)
+    except KeyboardInterrupt:
+        clock.interrupt()
+    if clock.interrupted:
+        found.notes.append("Training was interrupted: the choice is among what had been trained by then.")
+    reference = most_accurate(found.walks)
+    rule = Within.of(wish.aim, wish.accuracy_drop, reference)
+    chosen = rule.choose(found.walks, reference) or reference
+    return Fit(loaded, table, wish, found.effort, tuple(found.walks), reference, chosen, tuple(found.notes))
+
+
+@dataclass
+class _Found:
+    """What has been trained so far, and what is to be said of it."""
+
+    walks: list[Walk]
+    notes: list[str]
+    effort: Effort | None = None
+
+
+def _train(found: _Found, table: Table, loaded: Loaded, wish: Wish, plain: Plain, clock: Clock) -> None:
+    """Plain training, Vanilla, AANReweighting, RAAN, RL-RAAN; each adds its walks as it ends."""
+    search = affordable_search(plain, BOOSTING_SHARE * clock.left)
+    searching = search.seconds if search else len(GIVEN) * plain.seconds
+    effort, costs = affordable(table, loaded.split, candidates(), clock.left - searching)
+    clock.plan(searching + costs.total)
+    ground = Ground.of(table, loaded.split, wish.seed, effort.seeds)
+    start = plain_training(ground, effort, clock, costs.first)
+    methods = candidates()
+
+    def second(name: str) -> None:
+        for pack, seconds in zip(packs(methods[name]), costs.second[name], strict=True):
+            if start is not None and clock.left:
+                found.effort = effort
+                found.walks += walks(name, pack, start, ground, effort, clock, seconds)
+        if not any(walk.method == name for walk in found.walks):
+            found.notes.append(f"{name} was not trained: the time was over.")
+
+    second("Vanilla")
+    found.notes.extend(_boosted(found, plain, search, wish, clock))
+    second("RAAN")
+    second("RL-RAAN")
+    found.notes.extend(_unfinished(found))
+
+
+def _boosted(found: _Found, plain: Plain, search: Search | None, wish: Wish, clock: Clock) -> Iterator[str]:
+    """AANReweighting's walk, as far as there is time for one; what is to be said of it."""
+    walk = searched(plain, search, wish.aim, wish.accuracy_drop, clock) if search else given(plain, clock)
+    if walk is None:
+        yield "AANReweighting was not trained: the time was over. Give more --minutes."
+        return
+    found.walks.append(walk)
+    whole = len(plain.rows.split.train)
+    if search is None:
+        yield (
+            f"AANReweighting's weights were not searched for, to save time: {len(walk.step) - 1} given ones were "
+            "tried. Give more --minutes for the search."
+        )
+    elif search.rows < whole or search.estimator.max_iter < plain.rows.estimator.max_iter:
+        yield (
+            f"AANReweighting's weights were searched for on {search.rows:,} of {whole:,} training rows and with "
+            f"{search.estimator.max_iter} rounds of boosting, to save time; its models were then fitted in full."
+        )
+
+
+def _unfinished(found: _Found) -> Iterator[str]:
+    """What to say where walks ended before their time."""
+    effort = found.effort
+    if effort is None:
+        return
+    planned = effort.epochs * effort.parts + 1
+    for name in dict.fromkeys(walk.method for walk in found.walks if walk.method in candidates()):
+        points = min(len(walk.step) for walk in found.walks if walk.method == name)
+        if points < planned:
+            yield f"{name} was stopped at the end of the time, after {points - 1} of {planned - 1} parts."
+
+
+def judged(loaded: Loaded) -> tuple[Table, tuple[str, ...]]:
+    """The table in which groups too small to judge by are unknown, and what to say of them."""
+    table, validation = loaded.table, loaded.split.validation
+    known = validation[table.attribute[validation] != UNKNOWN]
+    cell = table.label[known].long() * table.attributes + table.attribute[known]
+    count = cell.bincount(minlength=table.classes * table.attributes).view(table.classes, table.attributes)
+    enough = (count >= LEAST_JUDGED).all(0)
+    kept = [name for name, keep in zip(table.attribute_names, enough.tolist(), strict=True) if keep]
+    small = [name for name in table.attribute_names if name not in kept]
+    if len(kept) < 2:
+        raise ValueError(
+            f"{table.name}: {len(kept)} of {table.attributes} groups have {LEAST_JUDGED} validation rows or more "
+            f"of every class, and two are needed to compare. The groups are {', '.join(table.attribute_names)}: "
+            "give more rows, or an attribute with fewer and larger groups"
+        )
+    if not small:
+        return table, ()
+    # The last entry is read by UNKNOWN (-1).
+    number = torch.cat([torch.where(enough, enough.cumsum(0) - 1, UNKNOWN), torch.tensor([UNKNOWN])])
+    note = (
+        f"Groups with fewer than {LEAST_JUDGED} validation rows of some class are too small to judge by: "
+        f"{', '.join(small)}. Their rows train the models, but no gap is measured for them."
+    )
+    return replace(table, attribute=number[table.attribute], attribute_names=tuple(kept)), (note,)

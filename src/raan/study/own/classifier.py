@@ -1,0 +1,54 @@
+"""A fitted classifier of rows as they stand in the user's files."""
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Float32, Shaped
+
+from raan.data.preprocessing import Preprocessing
+
+
+@dataclass(frozen=True, eq=False)
+class TableClassifier:
+    """The preprocessing that was fitted to a table, then the model that was: what `raan fit` saves.
+
+    `raan.load(folder)` gives it back. New rows are a frame of pandas or polars, or the path of a CSV, TSV or
+    Parquet file, with the columns of the training rows by name, in any order. `about` says how it was made.
+    """
+
+    preprocessing: Preprocessing
+    classifier: Any  # a fitted RAANClassifier or AANReweighting over the features, its classes 0, 1, ...
+    class_names: tuple[str, ...]
+    about: dict[str, Any]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that new rows need."""
+        return self.preprocessing.columns
+
+    def predict(self, frame: object) -> Shaped[np.ndarray, "row"]:
+        """The class of each row, by name."""
+        return self.predict_features(self.preprocessing.transform(frame))
+
+    def predict_proba(self, frame: object) -> Float[np.ndarray, "row label"]:
+        """The probability of each class, in the order of `class_names`.
+
+        Boosting tuned to an aim predicts by a threshold of its own, so its class need not be the most probable.
+        """
+        return self.probabilities(self.preprocessing.transform(frame))
+
+    def predict_features(self, features: Float32[np.ndarray, "row feature"]) -> Shaped[np.ndarray, "row"]:
+        """The class of each row of features that the preprocessing made."""
+        return np.take(np.array(self.class_names), np.asarray(self.classifier.predict(features)).astype(np.int64))
+
+    def probabilities(self, features: Float32[np.ndarray, "row feature"]) -> Float[np.ndarray, "row label"]:
+        """The probabilities of rows of features that the preprocessing made."""
+        return np.asarray(self.classifier.predict_proba(features))
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""
+        from raan.files import save
+
+        save(self, folder)

@@ -1,0 +1,125 @@
+"""Predictions for a file of any size: read, predicted and written a chunk at a time, in the order of its rows."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from raan.data.lines import listed
+from raan.data.reading import PARQUET, nearest
+from raan.study.own.classifier import TableClassifier
+from raan.study.own.rows import Chunk, Features, Source
+
+Write = Callable[[pd.DataFrame], None]
+
+PREDICTION = "prediction"
+
+
+def predict_file(
+    model: TableClassifier,
+    source: Source,
+    kept: Sequence[str],
+    write: Write,
+    told: Callable[[int], None] = lambda done: None,
+) -> list[str]:
+    """Write the kept columns, the prediction and the probability of each class; what is to be warned of.
+
+    `told` learns how many rows are done.
+    """
+    features = Features(model.preprocessing, source.decimal)
+    features.check(source)
+    _check_kept(source, kept, [PREDICTION, *map(probability, model.class_names)])
+    for chunk in source.chunks():
+        write(_frame(model, features, chunk, kept))
+        told(features.rows)
+    return list(features.warnings())
+
+
+def probability(name: str) -> str:
+    """The name of the column that holds a class's probability."""
+    return f"probability_{name}"
+
+
+def _frame(model: TableClassifier, features: Features, chunk: Chunk, kept: Sequence[str]) -> pd.DataFrame:
+    found = features(chunk)
+    said = {PREDICTION: model.predict_features(found)}
+    said |= dict(zip(map(probability, model.class_names), model.probabilities(found).T, strict=True))
+    return pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(said)], axis=1)
+
+
+def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> None:
+    """Raise a ValueError for a column to keep that is not there, or is called as one that is added."""
+    for name in kept:
+        if name not in source.names:
+            near = nearest(name, list(source.names))
+            raise ValueError(
+                f"{source.path} has no column {name!r} to pass through.{f' Is it {near!r}?' if near else ''} Its "
+                f"columns are {listed(source.names, 20)}"
+            )
+        if name in added:
+            raise ValueError(f"{source.path} has a column {name!r}, which is what is written: rename it")
+
+
+@contextmanager
+def written(out: Path) -> Iterator[Write]:
+    """Something that writes frames below one another into a CSV, TSV or Parquet file; "-" is standard output.
+
+    The file is there once it is whole; a crash leaves what was there before.
+    """
+    if str(out) == "-":
+        yield _text(sys.stdout, ",")
+        return
+    out.absolute().parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_name(f".{out.name}.{os.getpid()}.part")
+    try:
+        with _parquet(part) if out.suffix.lower() in PARQUET else _delimited(part, out.suffix.lower()) as write:
+            yield write
+        os.replace(part, out)
+    finally:
+        with suppress(FileNotFoundError):
+            part.unlink()
+
+
+@contextmanager
+def _delimited(part: Path, suffix: str) -> Iterator[Write]:
+    with part.open("w", encoding="utf-8", newline="") as stream:
+        yield _text(stream, "\t" if suffix in (".tsv", ".tab") else ",")
+
+
+def _text(stream: Any, delimiter: str) -> Write:
+    begun = False
+
+    def write(frame: pd.DataFrame) -> None:
+        nonlocal begun
+        frame.to_csv(stream, sep=delimiter, index=False, header=not begun, lineterminator="\n")
+        begun = True
+
+    return write
+
+
+@contextmanager
+def _parquet(part: Path) -> Iterator[Write]:
+    """Frames as row groups of one file, of the types that the first one has."""
+    try:
+        import pyarrow  # type: ignore[import-untyped]
+        from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
+    except ImportError as error:
+        raise ImportError("Parquet is written by pyarrow: pip install 'raan[parquet]'") from error
+    writer: Any = None
+
+    def write(frame: pd.DataFrame) -> None:
+        nonlocal writer
+        schema = None if writer is None else writer.schema
+        table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
+        writer = writer or ParquetWriter(part, table.schema)
+        writer.write_table(table)
+
+    try:
+        yield write
+    finally:
+        if writer is not None:
+            writer.close()

@@ -1,0 +1,141 @@
+"""What `raan fit` trained, in the format of results that reports are made from, and its explanation."""
+
+import hashlib
+import json
+import platform
+from collections.abc import Iterator
+from importlib.metadata import version
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+
+from raan.data.table import Table
+from raan.fairness.metrics import Metrics
+from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.study.fit import Fit
+from raan.study.own.points import Choice, Walk, Within, most_accurate
+from raan.study.results import Record
+from raan.training.selection import BestWithin
+
+STUDY = "raan fit"
+METRICS = ("accuracy", "demographic_parity_gap", "equalized_odds_gap", "worst_group_accuracy")
+
+
+def records(fit: Fit) -> Iterator[Record]:
+    """A record for each walk."""
+    data_hash, versions_now, configured = hash_of(fit.table), versions(), configuration(fit)
+    for walk in fit.walks:
+        defined: dict[str, Any] = {
+            "data_hash": data_hash,
+            "method": walk.method,
+            "seed": walk.seed,
+            "hyperparameters": walk.hyperparameters,
+            "configuration": configured,
+        }
+        yield Record(
+            run=_digest(json.dumps(defined, sort_keys=True).encode()),
+            study=STUDY,
+            data=fit.table.name,
+            style="boosting" if walk.method in ("Boosting", "AANReweighting") else "network",
+            versions=versions_now,
+            classes=fit.table.class_names,
+            attributes=fit.table.attribute_names,
+            diverged=walk.diverged,
+            step=walk.step,
+            validation=walk.validation.flatten(1).int().tolist(),
+            test=walk.test.flatten(1).int().tolist(),
+            chosen=_chosen(walk, BestWithin(fit.wish.aim, fit.wish.accuracy_drop)),
+            **defined,
+        )
+
+
+def configuration(fit: Fit) -> dict[str, Any]:
+    """What defines the runs, beside their method and its dials."""
+    sizes = [len(part) for part in fit.loaded.split]
+    effort = fit.effort and {
+        "starts": fit.effort.seeds,
+        "epochs": fit.effort.epochs,
+        "batch_size": fit.effort.batch_size,
+        "parts": fit.effort.parts,
+    }
+    return {"split": sizes, "split_seed": fit.wish.seed, "seconds": fit.wish.seconds, "effort": effort}
+
+
+def versions() -> dict[str, str]:
+    """The versions of what computed the results."""
+    found = {name: version(name) for name in ("raan", "torch", "numpy", "scikit-learn")}
+    return {**found, "python": platform.python_version()}
+
+
+def hash_of(table: Table) -> str:
+    """A hash of all that is learnt from."""
+    parts = table.features, table.label, table.attribute
+    return _digest(b"".join(np.ascontiguousarray(part.numpy()).tobytes() for part in parts))
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _chosen(walk: Walk, rule: BestWithin) -> dict[str, Any]:
+    """The point of the walk that the rule chooses against the walk's own start."""
+    measured = walk.on_validation
+    start = measured.map(lambda metric: metric[0])
+    wishes = rule(0, measured, start)
+    choice = Choice(walk, int(torch.as_tensor(wishes).argmin()))
+    said = {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop}
+    return {
+        "rule": said,
+        "point": choice.point,
+        "validation": numbers(choice.validation),
+        "test": numbers(choice.test),
+    }
+
+
+def numbers(measured: Metrics) -> dict[str, float | None]:
+    """The metrics for JSON, None where undefined."""
+    found = {name: float(getattr(measured, name)) for name in METRICS}
+    return {name: None if value != value else round(value, 6) for name, value in found.items()}
+
+
+def explained(fit: Fit) -> dict[str, Any]:
+    """The weights of training rows in the plain model's embedding; maps of test rows in it and in RL-RAAN's."""
+    networks = [walk for walk in fit.walks if walk.method == "Vanilla"]
+    if not networks:
+        maps = [map_of("the features", fit.table, _seen(fit, None, fit.loaded.split.test), _test(fit))]
+        return explanation(list(_weights(fit, None)), maps)
+    plain = most_accurate(networks)
+    shown = {"plain training": plain}
+    fairer = [walk for walk in fit.walks if walk.method == "RL-RAAN"]
+    if fairer:
+        rule = Within(fit.wish.aim, fit.wish.accuracy_drop)
+        shown["RL-RAAN"] = rule.choose(fairer, plain) or Choice(fairer[0], len(fairer[0].step) - 1)
+    maps = [
+        map_of(name, fit.table, _seen(fit, choice, fit.loaded.split.test), _test(fit))
+        for name, choice in shown.items()
+    ]
+    return explanation(list(_weights(fit, plain)), maps)
+
+
+def _weights(fit: Fit, plain: Choice | None) -> Iterator[dict[str, Any]]:
+    """The weights by both balances."""
+    train = fit.loaded.split.train
+    embedding = _seen(fit, plain, train)
+    balances: tuple[Literal["group", "sample"], ...] = ("group", "sample")
+    for balance in balances:
+        yield weights_of(fit.table, embedding, train.numpy(), fit.loaded.preprocessing, balance)
+
+
+def _test(fit: Fit) -> Int[np.ndarray, "row"]:
+    return fit.loaded.split.test.numpy()
+
+
+def _seen(fit: Fit, network: Choice | None, rows: Int[torch.Tensor, "row"]) -> Float[np.ndarray, "row dim"]:
+    """Rows as a network embeds them, or their features as they are; no more of them than are looked at."""
+    features = fit.table.features[rows[:MOST_WEIGHED]].numpy()
+    if network is None:
+        return features
+    embedding: np.ndarray = network.walk.classifier(network.point).embed(features)
+    return embedding

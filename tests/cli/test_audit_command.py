@@ -1,0 +1,70 @@
+import json
+
+import pandas as pd
+import pytest
+from commands import people, raan, said
+
+from raan import audit
+
+COLUMNS = ("--label", "hired", "--prediction", "said", "--attribute", "sex")
+
+
+@pytest.fixture
+def table(tmp_path):
+    frame = pd.read_csv(people(tmp_path / "people.csv"), dtype=str, keep_default_na=False)
+    frame["said"] = (frame["score"].astype(float) > 0).map({True: "yes", False: "no"})
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def test_the_table_and_the_reading_are_the_audits(table):
+    frame = pd.read_csv(table, dtype=str)
+    found = audit(frame["hired"], frame["said"], frame["sex"])
+    result = raan("audit", table, *COLUMNS)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout == f"{found}\n\n{found.reading}\n"
+
+
+def test_json_is_the_audit_for_programs(table):
+    frame = pd.read_csv(table, dtype=str)
+    result = raan("audit", table, *COLUMNS, "--json")
+    assert json.loads(result.stdout) == audit(frame["hired"], frame["said"], frame["sex"]).to_dict()
+
+
+def test_a_limit_that_is_exceeded_is_exit_code_1_and_says_so(table):
+    passed = raan("audit", table, *COLUMNS, "--fail-above", 2, "--quiet")
+    assert (passed.returncode, passed.stdout, passed.stderr) == (0, "", "")
+    failed = raan("audit", table, *COLUMNS, "--fail-above", 0.001, "--metric", "demographic-parity", "--quiet")
+    assert failed.returncode == 1
+    assert "demographic-parity is 0." in failed.stderr
+    assert "the limit is 0.001" in failed.stderr
+
+
+def test_what_is_undefined_fails_a_limit(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame[frame["sex"] == "f"].to_csv(table, index=False)
+    result = raan("audit", table, *COLUMNS, "--fail-above", 1)
+    assert result.returncode == 1
+    assert "equalized-odds is undefined" in said(result)
+
+
+def test_unknown_attributes_are_counted(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame.loc[:9, "sex"] = "?"
+    frame.to_csv(table, index=False)
+    assert "Unknown attribute: 10 samples" in raan("audit", table, *COLUMNS).stdout
+
+
+def test_a_wrong_column_names_the_nearest(table):
+    result = raan("audit", table, "--label", "hired", "--prediction", "sayd", "--attribute", "sex")
+    assert result.returncode == 2
+    assert "prediction names the column 'sayd', which people.csv does not have. Is it 'said'?" in said(result)
+
+
+def test_a_missing_prediction_is_told_by_its_line(table):
+    lines = table.read_text().splitlines()
+    lines[41] = lines[41].rsplit(",", 1)[0] + ","
+    table.write_text("\n".join(lines) + "\n")
+    result = raan("audit", table, *COLUMNS)
+    assert result.returncode == 2
+    assert "line 42: the prediction 'said' is missing, as in 1 of 1,200 rows" in said(result)

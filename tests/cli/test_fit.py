@@ -1,0 +1,297 @@
+import csv
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+from contextlib import suppress
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commands import ENVIRONMENT, RAAN, people, raan, said
+from raan.data.adult import COLUMNS
+from raan.files import load
+from raan.study.results import read
+
+FIT = ("--label", "hired", "--attribute", "sex", "--ignore", "id")
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A table, the folder that was fitted to it, and what the command printed."""
+    folder = tmp_path_factory.mktemp("fit")
+    table = people(folder / "people.csv")
+    result = raan("fit", table, *FIT, "--out", folder / "out", "--minutes", 1, "--accuracy-drop", 3)
+    assert result.returncode == 0, result.stderr
+    return table, folder / "out", result
+
+
+def test_the_folder_holds_model_report_results_explanation_and_card(fitted):
+    _, out, _ = fitted
+    names = {path.name for path in out.iterdir()}
+    assert names == {"model", "report.html", "results.jsonl", "results.explain.json", "model-card.md"}
+    assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing left half-written
+
+
+def test_the_results_are_records_of_all_methods_from_one_split(fitted):
+    _, out, _ = fitted
+    records = read(out / "results.jsonl")
+    assert {"Vanilla", "Boosting", "RAAN", "RL-RAAN", "AANReweighting"} >= {record.method for record in records}
+    assert {"Vanilla", "Boosting"} <= {record.method for record in records}
+    for record in records:
+        assert record.counts("validation").sum((1, 2, 3)).tolist() == [240.0] * len(record.step)
+        assert record.counts("test").sum((1, 2, 3)).tolist() == [240.0] * len(record.step)
+    assert len({record.run for record in records}) == len(records)
+
+
+def test_every_method_starts_where_plain_training_ended(fitted):
+    _, out, _ = fitted
+    starts = {
+        (record.seed, tuple(record.test[0])) for record in read(out / "results.jsonl") if record.style == "network"
+    }
+    assert len(starts) == len({seed for seed, _ in starts})
+
+
+def test_the_table_the_sentence_and_the_files_are_told_without_colours(fitted):
+    _, out, result = fitted
+    assert re.search(r"accuracy\W+\d+\.\d\W+\d+\.\d", result.stdout)
+    for word in ("equalized odds gap", "worst group", "accuracy of f", "accuracy of m", "validation rows"):
+        assert word in result.stdout, word
+    for name in ("model", "report.html", "model-card.md"):
+        assert str(out / name) in result.stdout
+    assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_the_model_loads_and_predicts_files_and_frames_alike(fitted):
+    table, out, _ = fitted
+    model = load(out / "model")
+    frame = pd.read_csv(table, dtype={"id": str}, keep_default_na=False, na_values=[""])
+    assert set(model.predict(table)) <= {"no", "yes"}
+    assert (model.predict(table) == model.predict(frame[::-1])[::-1]).all()
+    assert np.allclose(model.predict_proba(table).sum(1), 1)
+    assert model.about["label"] == "hired"
+    assert model.columns == ("age", "city", "score")  # neither label, nor attribute, nor identifier
+
+
+def test_the_explanation_says_whom_raan_weighs_more_and_maps_the_embedding(fitted):
+    _, out, _ = fitted
+    found = json.loads((out / "results.explain.json").read_text())
+    assert [each["balance"] for each in found["weights"]] == ["group", "sample"]
+    rare = min(found["weights"][0]["cells"], key=lambda cell: cell["rows"])
+    assert rare["mean"] > 1  # all cells count alike in this balance
+    assert {"feature", "all", "upweighted", "difference"} == set(found["weights"][0]["features"][0])
+    for each in found["maps"]:
+        assert len(each["x"]) == len(each["y"]) == len(each["label"]) == 240
+        assert 0.3 < each["separability"] <= 1
+
+
+def test_the_card_says_how_the_model_was_chosen_and_how_it_serves_each_group(fitted):
+    _, out, _ = fitted
+    card = (out / "model-card.md").read_text()
+    for words in ("1,200 rows: 720 trained, 240 chose", "within 1 minute:", "at most 3 points", "accuracy of f"):
+        assert words in card, words
+    assert "raan predict" in card
+    assert re.search(r"\d+\.\d% \[ *\d+\.\d, +\d+\.\d\]", card)
+
+
+def test_the_rule_is_kept_on_validation_rows_and_json_says_so(tmp_path):
+    result = raan(
+        "fit", people(tmp_path / "a.csv"), *FIT, "--out", tmp_path / "o", "--minutes", 0.4, "--accuracy-drop", 2,
+        "--aim", "demographic-parity", "--json",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    plain, chosen = found["plain"]["validation"], found["chosen"]["validation"]
+    assert chosen["accuracy"] >= plain["accuracy"] - 0.02 - 1e-6
+    assert chosen["demographic_parity_gap"] <= plain["demographic_parity_gap"]
+    assert found["plain"]["method"] in ("Vanilla", "Boosting")
+    assert found["improved"] == (found["chosen"]["method"] not in ("Vanilla", "Boosting"))
+
+
+def test_quiet_prints_nothing(tmp_path):
+    table = people(tmp_path / "a.csv", rows=600)
+    result = raan("fit", table, *FIT, "--out", tmp_path / "o", "--minutes", 0.1, "--quiet")
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_several_attributes_are_crossed_and_a_missing_one_is_unknown(tmp_path):
+    frame = pd.read_csv(people(tmp_path / "a.csv", rows=2000), dtype=str)
+    frame["old"] = np.where(frame.pop("age").astype(int) > 50, "old", "young")
+    frame.loc[::50, "sex"] = None
+    frame.to_csv(tmp_path / "b.csv", index=False)
+    result = raan(
+        "fit", tmp_path / "b.csv", "--label", "hired", "--attribute", "sex", "old", "--ignore", "id", "--out",
+        tmp_path / "o", "--minutes", 0.1,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "the attribute is unknown in 40 of 2,000 rows" in said(result)
+    assert read(tmp_path / "o" / "results.jsonl")[0].attributes == ["f × old", "f × young", "m × old", "m × young"]
+
+
+def test_names_and_values_of_the_user_are_never_markup(tmp_path):
+    names = ("id", "<script>alert(1)</script>", "[bold]x|y[/]", "a*b_c", "s`e`x", "# hired")
+    table = people(tmp_path / "a.csv", rows=800, names=names, groups=("<b>f</b>", "[red]m|m"))
+    result = raan(
+        "fit", table, "--label", "# hired", "--attribute", "s`e`x", "--ignore", "id", "--out", tmp_path / "o",
+        "--minutes", 0.1,
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    assert "accuracy of [red]m|m" in result.stdout
+    card = (tmp_path / "o" / "model-card.md").read_text()
+    assert "<script>" not in card
+    assert "<b>" not in card
+    assert r"\[red\]m\|m" in card
+    assert "<script>alert(1)</script>" not in (tmp_path / "o" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (
+            ("--label", "hird", "--attribute", "sex"),
+            "label names the column 'hird', which people.csv does not have. Is it 'hired'?",
+        ),
+        (
+            ("--label", "hired", "--attribute", "Sex"),
+            "attribute names the column 'Sex', which people.csv does not have. Is it 'sex'?",
+        ),
+        (("--label", "hired", "--attribute", "sex"), "Leave it out by --ignore id"),
+        (("--label", "hired", "--attribute", "hired"), "is named twice"),
+    ],
+)
+def test_a_wrong_column_is_one_paragraph_with_what_to_do_and_exit_code_2(fitted, tmp_path, arguments, words):
+    table, _, _ = fitted
+    frame = pd.read_csv(table, dtype=str)
+    frame["id"] = "x" + frame["id"]  # words that never repeat
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    result = raan("fit", tmp_path / "people.csv", *arguments, "--out", tmp_path / "o")
+    assert result.returncode == 2
+    assert words in said(result)
+    assert "Traceback" not in result.stderr
+    assert not (tmp_path / "o").exists()
+
+
+def test_groups_too_small_to_compare_are_an_error_that_names_them(tmp_path):
+    frame = pd.read_csv(people(tmp_path / "a.csv"), dtype=str)
+    frame["sex"] = np.where(np.arange(len(frame)) < 5, "x", "m")
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    result = raan("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "o")
+    assert result.returncode == 2
+    assert "1 of 2 groups have 10 validation rows or more" in said(result)
+
+
+def test_a_folder_that_is_not_empty_is_refused_without_force(tmp_path):
+    table = people(tmp_path / "a.csv", rows=600)
+    (tmp_path / "o").mkdir()
+    (tmp_path / "o" / "mine.txt").write_text("mine")
+    refused = raan("fit", table, *FIT, "--out", tmp_path / "o", "--minutes", 0.1)
+    assert refused.returncode == 2
+    assert "is not empty: name another folder by --out, or replace this one by --force" in said(refused)
+    assert (tmp_path / "o" / "mine.txt").exists()
+    forced = raan("fit", table, *FIT, "--out", tmp_path / "o", "--minutes", 0.1, "--force")
+    assert forced.returncode == 0, forced.stderr
+    assert not (tmp_path / "o" / "mine.txt").exists()
+    assert (tmp_path / "o" / "report.html").exists()
+
+
+def _begun(tmp_path, **options):
+    table = people(tmp_path / "a.csv", rows=20_000)
+    command = [RAAN, "fit", table, *FIT, "--out", tmp_path / "o", "--minutes", "5"]
+    return subprocess.Popen(list(map(str, command)), env={**ENVIRONMENT, "TERM": "xterm"}, **options)
+
+
+def _until(terminal, word):
+    """Read what a terminal shows until it shows the word."""
+    shown = b""
+    while word not in shown:
+        shown += os.read(terminal, 4096)
+
+
+def _rest(terminal):
+    """Read what a terminal shows until the process that writes to it has ended."""
+    shown = b""
+    with suppress(OSError):  # so the end of a terminal is told
+        while part := os.read(terminal, 4096):
+            shown += part
+    return shown.decode()
+
+
+@pytest.fixture
+def terminal():
+    """The two ends of a terminal: the one to read from, and the one to write to."""
+    reader, writer = os.openpty()
+    yield reader, writer
+    os.close(reader)
+
+
+def test_a_kill_in_the_middle_leaves_no_folder(tmp_path, terminal):
+    reader, writer = terminal
+    with _begun(tmp_path, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        _until(reader, b"plain training")
+        process.kill()
+        _rest(reader)
+    assert process.returncode == -signal.SIGKILL
+    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+
+
+def test_an_interruption_uses_what_is_finished(tmp_path, terminal):
+    reader, writer = terminal
+    with _begun(tmp_path, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        _until(reader, b"Vanilla")
+        process.send_signal(signal.SIGINT)
+        shown = _rest(reader)
+    assert process.returncode == 0, shown
+    assert "Training was interrupted" in shown
+    assert (tmp_path / "o" / "model" / "raan-model.json").exists()
+
+
+def test_an_interruption_before_there_is_a_model_is_exit_code_130(tmp_path, terminal):
+    reader, writer = terminal
+    with _begun(tmp_path, stdout=writer, stderr=writer) as process:
+        os.close(writer)
+        _until(reader, b"reading")
+        process.send_signal(signal.SIGINT)
+        shown = _rest(reader)
+    assert process.returncode == 130, shown
+    assert "Traceback" not in shown
+    assert not (tmp_path / "o").exists()
+
+
+def test_every_command_of_the_guide_runs(tmp_path):
+    guide = (Path(__file__).parents[2] / "docs" / "guides" / "one-command.md").read_text()
+    commands = [line for line in guide.splitlines() if line.startswith("raan ") and "--help" not in line]
+    assert [shlex.split(command)[1] for command in commands] == ["fit", "predict", "audit", "audit"]
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    for command in (line for line in readme.splitlines() if line.startswith(("raan fit", "raan pre", "raan au"))):
+        assert command in commands  # the README's are the guide's, and run here
+    people(tmp_path / "people.csv")
+    people(tmp_path / "new.csv", rows=300, seed=1)
+    for command in commands:
+        words = shlex.split(command.replace("--minutes 5", "--minutes 0.2"))
+        result = raan(*words[1:], cwd=tmp_path)
+        assert result.returncode in ((0, 1) if "--fail-above" in command else (0,)), (command, result.stderr)
+    assert len(pd.read_csv(tmp_path / "predictions.csv")) == 300
+
+
+def test_real_rows_give_a_model_within_the_allowance(real_data, tmp_path):
+    lines = (real_data / "adult" / "adult.data").read_text().splitlines()[:8000]
+    with (tmp_path / "adult.csv").open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS)
+        writer.writerows([part.strip() for part in line.split(",")] for line in lines if line)
+    result = raan(
+        "fit", tmp_path / "adult.csv", "--label", "income", "--attribute", "sex", "--out", tmp_path / "o",
+        "--minutes", 0.3, "--aim", "worst-group", "--accuracy-drop", 1, "--json",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    found = json.loads(result.stdout)
+    assert found["plain"]["validation"]["accuracy"] > 0.84
+    assert found["chosen"]["validation"]["accuracy"] >= found["plain"]["validation"]["accuracy"] - 0.01 - 1e-6
+    worst = [found[which]["validation"]["worst_group_accuracy"] for which in ("plain", "chosen")]
+    assert worst[1] >= worst[0]

@@ -1,0 +1,125 @@
+import json
+import os
+import subprocess
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from commands import ENVIRONMENT, RAAN, people, raan, said
+from raan.files import load
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("predict")
+    table = people(folder / "people.csv", rows=800)
+    result = raan(
+        "fit", table, "--label", "hired", "--attribute", "sex", "--ignore", "id", "--out", folder / "out",
+        "--minutes", 0.1, "--quiet",
+    )  # fmt: skip
+    assert result.returncode == 0, result.stderr
+    return table, folder / "out"
+
+
+def test_predictions_are_the_saved_models_row_by_row_with_identifiers_as_they_were(fitted, tmp_path):
+    table, out = fitted
+    result = raan("predict", out, table, "--out", tmp_path / "p.csv", "--id", "id")
+    assert result.returncode == 0, result.stderr
+    found = pd.read_csv(tmp_path / "p.csv", dtype={"id": str})
+    model = load(out / "model")
+    assert found.columns.tolist() == ["id", "prediction", "probability_no", "probability_yes"]
+    assert found["id"].tolist() == [f"{row:06d}" for row in range(800)]
+    assert found["prediction"].tolist() == model.predict(table).tolist()
+    assert np.allclose(found[["probability_no", "probability_yes"]], model.predict_proba(table), atol=1e-6)
+
+
+def test_columns_in_another_order_and_further_ones_make_no_difference(fitted, tmp_path):
+    table, out = fitted
+    frame = pd.read_csv(table, dtype=str, keep_default_na=False)
+    frame[frame.columns[::-1]].assign(more="x").to_csv(tmp_path / "other.csv", index=False)
+    for name, data in (("a", table), ("b", tmp_path / "other.csv")):
+        assert raan("predict", out, data, "--out", tmp_path / f"{name}.csv").returncode == 0
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+
+
+def test_parquet_in_and_out_and_all_columns_kept(fitted, tmp_path):
+    table, out = fitted
+    frame = pd.read_csv(table, dtype={"id": str})
+    frame.to_parquet(tmp_path / "people.parquet")
+    result = raan("predict", out, tmp_path / "people.parquet", "--out", tmp_path / "p.parquet", "--keep", "all")
+    assert result.returncode == 0, result.stderr
+    found = pd.read_parquet(tmp_path / "p.parquet")
+    assert found.columns.tolist()[:6] == frame.columns.tolist()
+    pd.testing.assert_frame_equal(found[frame.columns.tolist()], frame, check_dtype=False)
+    assert found["prediction"].tolist() == load(out / "model").predict(table).tolist()
+
+
+def test_a_dash_writes_to_standard_output(fitted):
+    table, out = fitted
+    result = raan("predict", out, table, "--out", "-", "--id", "id")
+    lines = result.stdout.splitlines()
+    assert lines[0] == "id,prediction,probability_no,probability_yes"
+    assert len(lines) == 801
+
+
+def test_lacking_columns_are_named_with_the_nearest_and_nothing_is_written(fitted, tmp_path):
+    table, out = fitted
+    pd.read_csv(table).rename(columns={"age": "Age", "score": "points"}).to_csv(tmp_path / "b.csv", index=False)
+    result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
+    assert result.returncode == 2
+    assert "lacks 2 of the 3 columns that the model was fitted to: 'age' (it has 'Age'), 'score'" in said(result)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv"]
+
+
+def test_a_value_that_is_no_number_is_named_by_line_and_column_and_the_old_output_stays(fitted, tmp_path):
+    table, out = fitted
+    lines = table.read_text().splitlines()
+    lines[500] = lines[500].replace(",", ",old", 1)
+    (tmp_path / "b.csv").write_text("\n".join(lines) + "\n")
+    (tmp_path / "p.csv").write_text("before")
+    result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
+    assert result.returncode == 2
+    assert "line 501: the column 'age' is 'old" in said(result)
+    assert (tmp_path / "p.csv").read_text() == "before"
+
+
+def test_unknown_categories_are_told_and_predicted(fitted, tmp_path):
+    table, out = fitted
+    pd.read_csv(table).assign(city="Bath").to_csv(tmp_path / "b.csv", index=False)
+    result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
+    assert result.returncode == 0
+    assert "the column 'city' has a category that no training row had in 800 of 800 rows" in said(result)
+
+
+def test_a_folder_without_a_model_is_exit_code_2(fitted, tmp_path):
+    table, _ = fitted
+    result = raan("predict", tmp_path, table, "--out", tmp_path / "p.csv")
+    assert result.returncode == 2
+    assert "holds no model of raan" in said(result)
+
+
+def _peak(out, data, written):
+    """The largest memory that predicting takes, in MB."""
+    process = subprocess.Popen(
+        [RAAN, "predict", str(out), str(data), "--out", str(written), "--quiet"], env=ENVIRONMENT
+    )
+    _, process.returncode, usage = os.wait4(process.pid, 0)
+    assert process.returncode == 0
+    return usage.ru_maxrss / 1024
+
+
+def test_memory_does_not_grow_with_the_rows(fitted, tmp_path):
+    _, out = fitted
+    small, large = people(tmp_path / "small.csv", rows=20_000), people(tmp_path / "large.csv", rows=200_000)
+    # Held in memory at once, the large file's words alone would take some 100 MB.
+    assert _peak(out, large, tmp_path / "l.csv") < _peak(out, small, tmp_path / "s.csv") + 50
+    assert (tmp_path / "l.csv").read_text().count("\n") == 200_001
+
+
+def test_quiet_prints_nothing_and_json_counts_the_rows(fitted, tmp_path):
+    table, out = fitted
+    quiet = raan("predict", out, table, "--out", tmp_path / "p.csv", "--quiet")
+    assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
+    told = raan("predict", out, table, "--out", tmp_path / "p.csv", "--json")
+    assert json.loads(told.stdout) == {"out": str(tmp_path / "p.csv"), "rows": 800, "notes": []}
