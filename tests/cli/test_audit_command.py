@@ -2,8 +2,8 @@ import json
 
 import pandas as pd
 import pytest
-from commands import people, raan, said
 
+from commands import people, raan, said
 from raan import audit
 
 COLUMNS = ("--label", "hired", "--prediction", "said", "--attribute", "sex")

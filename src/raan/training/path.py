@@ -13,7 +13,7 @@ from raan.training.selection import Rule
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """Where every run stands after so many steps. Rules see the validation rows; nothing is chosen on test rows."""
+    """Where every run stands after so many steps. Rules see the validation rows only."""
 
     step: int
     validation_counts: Float[Tensor, "run label attribute prediction"]
