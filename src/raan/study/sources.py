@@ -7,6 +7,8 @@ from functools import lru_cache
 from typing import Any
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from raan.data.adult import SPLIT as ADULT_SIZES
 from raan.data.adult import adult
@@ -14,7 +16,7 @@ from raan.data.celeba import SPLIT as CELEBA_SIZES
 from raan.data.celeba import celeba
 from raan.data.civil_comments import civil_comments
 from raan.data.comments import Comments
-from raan.data.environments import Environments, environments
+from raan.data.environments import environments
 from raan.data.frame import from_frame
 from raan.data.measuring_hate_speech import measuring_hate_speech
 from raan.data.meps import SPLIT as MEPS_SIZES
@@ -108,25 +110,23 @@ def _environments(comments: Comments, seeds: Sequence[int], held_out: float) -> 
     """
     (seed,) = seeds
     drawn = environments(comments.label, comments.attribute, seed=seed)
-    table = _drawn_table(comments, drawn)
-    training = table.environment != len(drawn.rows) - 1
-    cell = (table.attribute + 2 * table.environment)[training]
-    parts = stratified_split(table.label[training].numpy(), cell.numpy(), (1 - held_out, held_out, 0.0), seed)
+    environment = torch.arange(len(drawn.rows)).repeat_interleave(drawn.size)
+    table = replace(_taken(comments, drawn.rows.flatten()), environment=environment)
+    last = len(drawn.rows) - 1
+    training = environment < last
+    label, cell = table.label[training], (table.attribute + 2 * environment)[training]
+    parts = stratified_split(label.numpy(), cell.numpy(), (1 - held_out, held_out, 0.0), seed)
     # The training environments come first: their rows have the same numbers in the whole table.
-    rows = Split(parts.train, parts.validation, (~training).nonzero()[:, 0])
+    rows = Split(parts.train, parts.validation, torch.arange(last * drawn.size, table.rows))
     return Problem(table, stack([rows]), (seed,))
 
 
-def _drawn_table(comments: Comments, drawn: Environments) -> Table:
-    """The rows of the environments, one after the other; of texts without embedding, only theirs are embedded."""
-    rows = drawn.rows.flatten()
+def _taken(comments: Comments, rows: Int[Tensor, "row"]) -> Table:
+    """The table of these comments; of texts without an embedding, only theirs are embedded."""
     texts = tuple(comments.texts[row] for row in rows.tolist())
     embedding = embed_texts(texts) if comments.embedding is None else comments.embedding[rows]
-    taken = replace(
-        comments, texts=texts, label=comments.label[rows], attribute=comments.attribute[rows], embedding=embedding
-    )
-    number = torch.arange(len(drawn.rows)).repeat_interleave(drawn.size)
-    return replace(taken.table(), environment=number)
+    label, attribute = comments.label[rows], comments.attribute[rows]
+    return replace(comments, texts=texts, label=label, attribute=attribute, embedding=embedding).table()
 
 
 def _celeba(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:

@@ -1,7 +1,9 @@
 """The paper's first figure: what a linear head follows, the shapes or the colours."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
 
 import torch
 from jaxtyping import Float
@@ -14,6 +16,8 @@ from raan.methods.erm import ERM
 from raan.methods.method import Method
 from raan.methods.raan import RAAN
 from raan.models.model import Model, linear
+from raan.study.options import ToyOptions
+from raan.study.over_seeds import over_seeds
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 
@@ -61,11 +65,43 @@ def _line(model: Model) -> Boundary:
     return Boundary(slope, offset)
 
 
-def figure_1(seed: int = 0) -> list[Panel]:
+def figure_1(seed: int = 0, rows: int = 800, bias: float = 0.88) -> list[Panel]:
     """Cross-entropy on a fair and on a biased draw, and RAAN on the biased one."""
-    fair, biased = toy(seed=seed, bias=0.0), toy(seed=seed)
+    fair, biased = toy(rows, seed, 0.0), toy(rows, seed, bias)
     return [
         Panel("(a) fair draw, cross-entropy", fair, boundary(ERM(), fair, [seed])),
         Panel("(b) biased draw, cross-entropy", biased, boundary(ERM(), biased, [seed])),
         Panel("(c) biased draw, RAAN", biased, boundary(RAAN(), biased, [seed])),
     ]
+
+
+def toy_content(options: ToyOptions, seeds: Sequence[int]) -> dict[str, Any]:
+    """The figure as numbers: each panel of the first seed's draw, and its angle over the draws of all seeds.
+
+    A fourth panel, which the paper has not, tells what of the turn is balancing: RAAN at temperature inf.
+    """
+    figures = [[*figure_1(seed, options.rows, options.bias), _balanced(options, seed)] for seed in seeds]
+    return {"panels": [_panel(several) for several in zip(*figures, strict=True)]}
+
+
+def _balanced(options: ToyOptions, seed: int) -> Panel:
+    """The biased draw with weights that know the cells and no neighbourhoods."""
+    biased = toy(options.rows, seed, options.bias)
+    method = replace(RAAN(), temperature=inf)
+    return Panel("(d) biased draw, balancing only", biased, boundary(method, biased, [seed]))
+
+
+def _panel(several: Sequence[Panel]) -> dict[str, Any]:
+    """One panel over all seeds; points and boundary are the first one's."""
+    first = several[0]
+    across, up = first.table.features.T
+    return {
+        "title": first.title,
+        "x": [round(value, 4) for value in across.tolist()],
+        "y": [round(value, 4) for value in up.tolist()],
+        "label": first.table.label.tolist(),
+        "attribute": first.table.attribute.tolist(),
+        "normal": [round(value, 4) for value in first.boundary.normal[0].tolist()],
+        "offset": round(first.boundary.offset.item(), 4),
+        "angle": over_seeds([panel.boundary.angle.item() for panel in several], 2),
+    }

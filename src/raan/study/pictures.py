@@ -1,0 +1,80 @@
+"""Studies that are no comparison: the paper's pictures, computed as plain data and kept as one JSON file."""
+
+import json
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from raan.study.convergence import convergence_content
+from raan.study.faults import Source
+from raan.study.options import ConvergenceOptions, RepresentationOptions, ToyOptions, read_options
+from raan.study.plan import hash_of, plain
+from raan.study.representation import representation_content
+from raan.study.study import Entry, Study
+from raan.study.toy import toy_content
+from raan.study.training import versions
+
+
+def carry_out_picture(study: Study, path: str | Path) -> dict[str, Any]:
+    """What the picture shows, written to the path whole or not at all; the same study gives the same bytes."""
+    options = read_options(Source(Path(f"{study.name}.toml"), ""), study.kind, study.options)
+    with _one_thread():
+        match options:
+            case ToyOptions():
+                content = toy_content(options, study.seeds)
+            case RepresentationOptions():
+                content = representation_content(options, study)
+            case ConvergenceOptions():
+                content = convergence_content(options, study)
+            case _:
+                raise ValueError(f"{study.name} is a {study.kind}; carry_out is for those")
+    defined = definition(study)
+    whole = {"format": 1, "study": study.name, "title": study.title, **defined, "hash": hash_of(defined)}
+    whole |= {"versions": versions(), **content}
+    text = json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n"
+    _write(Path(path), text)
+    return dict(json.loads(text))  # as a reader of the file has it
+
+
+def definition(study: Study) -> dict[str, Any]:
+    """All that the picture depends on, but the data themselves."""
+    return {
+        "kind": study.kind,
+        "options": dict(study.options),
+        "seeds": list(study.seeds),
+        "styles": list(study.styles),
+        "first": asdict(study.first),
+        "second": asdict(study.second),
+        "data": [{"name": data.name, "architecture": data.architecture, **data.options} for data in study.data],
+        "methods": [_entry(entry) for entry in study.methods],
+    }
+
+
+def _entry(entry: Entry) -> dict[str, Any]:
+    """A method of the study and its dials."""
+    dials = {dial: [plain(value) for value in values] for dial, values in entry.dials.items()}
+    return {"name": entry.name, "method": entry.method, "learning_rate": list(entry.learning_rate), **dials}
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    """One thread, so that sums are added in one order, and as many as before in the end."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _write(path: Path, text: str) -> None:
+    """The text at the path, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    part.write_text(text, encoding="utf-8")
+    os.replace(part, path)

@@ -1,0 +1,122 @@
+"""The paper's second figure: how the attribute lies in a representation, drawn and measured."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from raan.methods.method import Method, Refit, Scope, stack
+from raan.models.model import Architecture, Model
+from raan.models.outputs import outputs
+from raan.study.explain import map_of, separability
+from raan.study.faults import StudyError
+from raan.study.options import RepresentationOptions
+from raan.study.over_seeds import over_seeds
+from raan.study.plan import Candidate, candidates
+from raan.study.sources import DATA, Problem
+from raan.study.study import Data, Study
+from raan.study.training import ARCHITECTURES, schedule_of
+from raan.training.evaluate import evaluate
+from raan.training.stages import first_stage, second_stage
+
+
+def representation_content(options: RepresentationOptions, study: Study) -> dict[str, Any]:
+    """For each data set and method a map of the first seed's test rows, and how separable the attribute is.
+
+    All methods start at the same plain training and train on for as long, cross-entropy too. Separability is the
+    cross-validated AUC of a logistic regression that predicts the attribute from the representation of the test
+    rows, over all seeds: of all rows, and of each class alone, since the label goes along with the attribute.
+    """
+    chosen = [_only(entry.name, list(candidates(entry, study))) for entry in study.methods]
+    representations = [each for data in study.data for each in _representations(options, study, data, chosen)]
+    return {"representations": representations}
+
+
+def _only(name: str, several: list[Candidate]) -> Candidate:
+    """The one setting of a method that trains the encoder."""
+    if len(several) > 1:
+        dials = {
+            dial
+            for each in several
+            for dial, value in each.hyperparameters.items()
+            if value != several[0].hyperparameters[dial]
+        }
+        raise StudyError(
+            f"{name} has {len(several)} settings: a figure takes one value each of {', '.join(sorted(dials))}"
+        )
+    method = several[0].method
+    if isinstance(method, Refit) or method.scope is not Scope.MODEL:
+        raise StudyError(f"{name} leaves the encoder as it is, and so has plain training's representation")
+    return several[0]
+
+
+def _representations(
+    options: RepresentationOptions, study: Study, data: Data, chosen: list[Candidate]
+) -> Iterator[dict[str, Any]]:
+    """What each method makes of one data set, its seeds in one pack."""
+    problem = DATA[data.name].load(data.options, study.seeds)
+    architecture: Architecture = ARCHITECTURES[data.architecture](problem.table)
+    schedule = replace(schedule_of(study.first, study.first.style), watch_test=False)
+    plain = first_stage(architecture, problem.table, problem.split, study.seeds, schedule).last
+    for candidate in chosen:
+        model = _trained(study, problem, plain, candidate)
+        yield {
+            "data": data.title,
+            "data_hash": problem.hash,
+            "method": candidate.entry.name,
+            **_described(options, problem, model),
+        }
+
+
+def _trained(study: Study, problem: Problem, plain: Model, candidate: Candidate) -> Model:
+    """The model at the end of the method's second stage."""
+    method = cast(Method, stack([candidate.method] * len(study.seeds)))
+    schedule = replace(schedule_of(study.second, study.styles[0]), learning_rate=candidate.learning_rate)
+    return second_stage(method, plain, problem.table, problem.split, study.seeds, schedule).last
+
+
+def _described(options: RepresentationOptions, problem: Problem, model: Model) -> dict[str, Any]:
+    """The map of the first seed, and what can be read off over all seeds."""
+    table, test = problem.table, problem.split.test
+    points = outputs(model, table, test).embedding.double().numpy()
+    label, attribute = table.label[test].numpy(), table.attribute[test].numpy()
+    quality = evaluate(model, table, test)
+    drawn = map_of("", table, points[0][: options.drawn], test[0].numpy()[: options.drawn])
+    return {
+        "map": {key: drawn[key] for key in ("x", "y", "label", "attribute")},
+        "classes": list(table.class_names),
+        "attributes": list(table.attribute_names),
+        "separability": _over_seeds(points, attribute, np.ones_like(label, dtype=bool)),
+        "separability_within_class": {
+            name: _over_seeds(points, attribute, label == code) for code, name in enumerate(table.class_names)
+        },
+        "accuracy": over_seeds(quality.accuracy.tolist(), 4),
+        "worst_group_accuracy": over_seeds(quality.worst_group_accuracy.tolist(), 4),
+        "equalized_odds_gap": over_seeds(quality.equalized_odds_gap.tolist(), 4),
+    }
+
+
+def _over_seeds(
+    points: Float[np.ndarray, "run row dim"],
+    attribute: Int[np.ndarray, "run row"],
+    kept: "np.ndarray[Any, np.dtype[np.bool_]]",
+) -> dict[str, Any] | None:
+    """The separability of each seed's rows that are kept; None where it has no meaning."""
+    each = [
+        separability(_standard(here[rows]), group[rows])
+        for here, group, rows in zip(points, attribute, kept, strict=True)
+    ]
+    known = [value for value in each if value is not None]
+    return over_seeds(known, 4) if len(known) == len(each) else None
+
+
+def _standard(points: Float[np.ndarray, "row dim"]) -> Float[np.ndarray, "row dim"]:
+    """The points at mean 0 and standard deviation 1; a dimension that is constant is 0."""
+    deviation = points.std(0)
+    centred: Float[np.ndarray, "row dim"] = points - points.mean(0)
+    scaled: Float[np.ndarray, "row dim"] = np.divide(
+        centred, deviation, out=np.zeros_like(points), where=deviation > 1e-9
+    )
+    return scaled
