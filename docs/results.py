@@ -3,6 +3,7 @@
 `make results` runs it; a test fails when what it would write is not what is there.
 """
 
+import json
 import sys
 from collections.abc import Iterator
 from functools import cache
@@ -11,6 +12,7 @@ from pathlib import Path
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
 from raan.report.outline import readings_of
+from raan.report.pictures import told
 from raan.report.reading import Reading
 from raan.report.text import markdown_report
 from raan.report.words import headline
@@ -55,6 +57,11 @@ def _index() -> str:
         lines += [f"## [{content.title}]({file.stem}.md)", ""]
         lines += [f"- {reading.name}: {headline(reading)}" for reading in readings_of(content)]
         lines += [""]
+    for file in sorted(RESULTS.glob("*.json")):
+        content = json.loads(file.read_text(encoding="utf-8"))
+        if "kind" in content:
+            lines += [f"## {content['title']}", "", *(f"- {line}" for line in told(content)), ""]
+            lines += [f"![{content['title']}](../images/{file.stem}.png)", ""]
     return "\n".join(lines)
 
 
