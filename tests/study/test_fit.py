@@ -9,11 +9,13 @@ from raan.data.adult import COLUMNS
 from raan.data.frame import from_frame
 from raan.fairness.metrics import count
 from raan.files import CorruptModel, Parts, load
+from raan.methods.method import alike
+from raan.study.compare import four_each
 from raan.study.fit import Wish, fit, judged
 from raan.study.own.boosting import Plain, Rows
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.clock import Clock, OutOfTime
-from raan.study.own.networks import Effort, Ground, candidates, packs, plain_training, walks
+from raan.study.own.networks import Effort, Ground, plain_training, walks
 from raan.study.own.points import Choice, Walk, Within, most_accurate
 from raan.study.own.reweighted import GIVEN, Search, given, searched
 from raan.study.own.stored import from_parts, to_parts
@@ -46,8 +48,8 @@ def trained(loaded):
     start = plain_training(ground, EFFORT, Clock(math.inf), 0)
     found = [
         walk
-        for name, several in candidates().items()
-        for pack in packs(several)
+        for name, several in four_each().items()
+        for pack in alike(several)
         for walk in walks(name, pack, start, ground, EFFORT, Clock(math.inf), 0)
     ]
     plain = Plain.fit(Rows(table, loaded.split, 0))
@@ -68,7 +70,7 @@ def test_every_methods_classifier_predicts_what_its_walk_counted(loaded, trained
 
 
 def test_all_candidates_of_a_seed_start_from_the_same_plain_model_and_then_part(trained):
-    networks = [walk for walk in trained if walk.method in candidates()]
+    networks = [walk for walk in trained if walk.method in four_each()]
     assert len(networks) == 3 * 4 * EFFORT.seeds
     assert all(len(walk.step) == EFFORT.epochs * EFFORT.parts + 1 for walk in networks)
     for seed in range(EFFORT.seeds):

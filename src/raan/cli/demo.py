@@ -12,7 +12,7 @@ from raan.cli.console import console, errors, progress_bar
 if TYPE_CHECKING:
     from raan.data.table import Table
     from raan.fairness.metrics import Metrics
-    from raan.study.compare import Candidate, Curves
+    from raan.study.compare import Curves
 
 ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
 """How much accuracy may be given up, for the trade-off; the table is at half a point."""
@@ -30,7 +30,7 @@ def demo(
     """Train Vanilla, RAAN and RL-RAAN on Adult, five seeds: the table, the trade-off and a figure."""
     from raan.data.split import split, stack
     from raan.models.model import linear, mlp
-    from raan.study.compare import compare
+    from raan.study.compare import compare, four_each
     from raan.training.train import Schedule
 
     table, sizes = _data(data, toy)
@@ -38,7 +38,7 @@ def demo(
     rows = stack([split(table.rows, sizes, seed) for seed in range(seeds)])
     architecture = linear(table) if table.name == "toy" else mlp(table)
     schedule = Schedule(epochs=epochs)
-    candidates = _candidates()
+    candidates = four_each()
     with progress_bar() as bar:
         tasks = {name: bar.add_task(name, total=None) for name in ("stage one", *candidates)}
         curves = compare(
@@ -68,30 +68,6 @@ def _data(data: Path | None, toy: bool) -> tuple[Table, tuple[int, int, int]]:
             errors.print("[bold yellow]Adult is not to be had here, so this runs on the toy instead.[/]")
             errors.print(str(error), markup=False, highlight=False)
     return draw_toy(rows=4000), (2400, 800, 800)
-
-
-def _candidates() -> dict[str, list[Candidate]]:
-    """The same budget for every method, Vanilla included: four configurations each.
-
-    "group" lifts the worst group, "sample" narrows the gaps between groups.
-    """
-    from raan.methods import ERM, RAAN, Scope
-    from raan.study.compare import Candidate
-
-    def grid(scope: Scope) -> list[Candidate]:
-        return [
-            Candidate(RAAN(strength=strength, balance="group", scope=scope), rate)
-            for rate, strength in ((1e-3, 0.25), (1e-4, 0.5))
-        ] + [
-            Candidate(RAAN(strength=strength, balance="sample", scope=scope), rate)
-            for rate, strength in ((1e-3, 0.25), (1e-4, 1.0))
-        ]
-
-    return {
-        "Vanilla": [Candidate(ERM(), rate) for rate in (3e-3, 1e-3, 3e-4, 1e-4)],
-        "RAAN": grid(Scope.HEAD),
-        "RL-RAAN": grid(Scope.MODEL),
-    }
 
 
 def _show(table: Table, curves: dict[str, Curves]) -> None:

@@ -66,7 +66,7 @@ def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
 
 def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
     """A picture of the paper: its numbers as JSON, and the drawing beside them."""
-    from raan.report.pictures import draw
+    from raan.report.pictures import draw, told
     from raan.study.pictures import carry_out_picture
 
     with errors.status(plan.title) if not quiet else nullcontext():
@@ -77,6 +77,8 @@ def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
         console.print_json(data=content)
     elif not quiet:
         console.print(f"{plan.title}: the numbers in {path}, drawn in {picture}", highlight=False)
+        for line in told(content):
+            console.print(line, highlight=False, markup=False)
 
 
 def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:

@@ -159,6 +159,14 @@ def kind(method: Any) -> tuple[object, ...]:
     return type(method), *(None if _is_number(value) else value for value in values)
 
 
+def alike(several: Sequence[M]) -> list[list[M]]:
+    """What has a method, in packs that can share the run axis: those whose methods differ in numbers only."""
+    packs: dict[tuple[object, ...], list[M]] = {}
+    for each in several:
+        packs.setdefault(kind(each.method), []).append(each)
+    return list(packs.values())
+
+
 def stack(methods: Sequence[M]) -> M:
     """One method for a pack of runs: each numeric field becomes a tensor with one value for each run."""
     first = methods[0]

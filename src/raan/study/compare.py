@@ -1,6 +1,6 @@
 """Train every candidate of every method from the same first stage, and read off what a declared rule chooses."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import astuple, dataclass, replace
 from operator import itemgetter
 
@@ -9,7 +9,9 @@ import torch
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.metrics import Metrics
-from raan.methods.method import Method, kind, stack
+from raan.methods.erm import ERM
+from raan.methods.method import Method, Scope, alike, stack
+from raan.methods.raan import RAAN
 from raan.models.model import Architecture, Model
 from raan.training.selection import Rule
 from raan.training.stages import first_stage, second_stage
@@ -25,6 +27,28 @@ class Candidate:
 
     method: Method
     learning_rate: float
+
+
+def four_each() -> dict[str, list[Candidate]]:
+    """The same budget for every method, Vanilla included: four configurations each.
+
+    "group" lifts the worst group, "sample" narrows the gaps between groups.
+    """
+
+    def grid(scope: Scope) -> list[Candidate]:
+        return [
+            Candidate(RAAN(strength=strength, balance="group", scope=scope), rate)
+            for rate, strength in ((1e-3, 0.25), (1e-4, 0.5))
+        ] + [
+            Candidate(RAAN(strength=strength, balance="sample", scope=scope), rate)
+            for rate, strength in ((1e-3, 0.25), (1e-4, 1.0))
+        ]
+
+    return {
+        "Vanilla": [Candidate(ERM(), rate) for rate in (3e-3, 1e-3, 3e-4, 1e-4)],
+        "RAAN": grid(Scope.HEAD),
+        "RL-RAAN": grid(Scope.MODEL),
+    }
 
 
 @dataclass(frozen=True)
@@ -69,7 +93,7 @@ def compare(
     )
 
     def trained(name: str, several: Sequence[Candidate]) -> Curves:
-        packs = list(_packs(several))
+        packs = alike(several)
         parts = [
             _curves(pack, plain.model, table, split, seeds, second, _share(progress, name, number, len(packs)))
             for number, pack in enumerate(packs)
@@ -77,14 +101,6 @@ def compare(
         return Curves(_joined([part.validation for part in parts]), _joined([part.test for part in parts]))
 
     return {name: trained(name, several) for name, several in candidates.items()}
-
-
-def _packs(candidates: Sequence[Candidate]) -> Iterator[list[Candidate]]:
-    """The candidates in packs that can share a run axis: those that differ in numbers only."""
-    packs: dict[tuple[object, ...], list[Candidate]] = {}
-    for candidate in candidates:
-        packs.setdefault(kind(candidate.method), []).append(candidate)
-    yield from packs.values()
 
 
 def _share(progress: Progress, name: str, number: int, packs: int) -> Callable[[int, int], None]:

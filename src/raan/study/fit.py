@@ -7,11 +7,13 @@ import torch
 
 from raan.data.frame import Loaded
 from raan.data.table import UNKNOWN, Table
+from raan.methods.method import alike
+from raan.study.compare import four_each
 from raan.study.own.boosting import Plain, Rows
 from raan.study.own.budget import affordable
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.clock import Clock
-from raan.study.own.networks import Effort, Ground, candidates, packs, plain_training, walks
+from raan.study.own.networks import Effort, Ground, plain_training, walks
 from raan.study.own.points import Choice, Walk, Within, loss, most_accurate
 from raan.study.own.reweighted import GIVEN, Search, affordable_search, given, searched
 from raan.training.selection import Aim
@@ -100,14 +102,14 @@ def _train(found: _Found, table: Table, loaded: Loaded, wish: Wish, plain: Plain
     """Plain training, Vanilla, AANReweighting, RAAN, RL-RAAN; each adds its walks as it ends."""
     search = affordable_search(plain, BOOSTING_SHARE * clock.left)
     searching = search.seconds if search else len(GIVEN) * plain.seconds
-    effort, costs = affordable(table, loaded.split, candidates(), clock.left - searching)
+    effort, costs = affordable(table, loaded.split, four_each(), clock.left - searching)
     clock.plan(searching + costs.total)
     ground = Ground.of(table, loaded.split, wish.seed, effort.seeds)
     start = plain_training(ground, effort, clock, costs.first)
-    methods = candidates()
+    methods = four_each()
 
     def second(name: str) -> None:
-        for pack, seconds in zip(packs(methods[name]), costs.second[name], strict=True):
+        for pack, seconds in zip(alike(methods[name]), costs.second[name], strict=True):
             if start is not None and clock.left:
                 found.effort = effort
                 found.walks += walks(name, pack, start, ground, effort, clock, seconds)
@@ -147,7 +149,7 @@ def _unfinished(found: _Found) -> Iterator[str]:
     if effort is None:
         return
     planned = effort.epochs * effort.parts + 1
-    for name in dict.fromkeys(walk.method for walk in found.walks if walk.method in candidates()):
+    for name in dict.fromkeys(walk.method for walk in found.walks if walk.method in four_each()):
         points = min(len(walk.step) for walk in found.walks if walk.method == name)
         if points < planned:
             yield f"{name} was stopped at the end of the time, after {points - 1} of {planned - 1} parts."

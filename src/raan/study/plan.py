@@ -10,7 +10,7 @@ from itertools import product
 from typing import Any
 
 from raan.methods import METHODS, Method, Refit
-from raan.methods.method import kind
+from raan.methods.method import alike
 from raan.study.sources import DATA
 from raan.study.study import Data, Entry, Stage, Study
 
@@ -99,10 +99,7 @@ def _seeds(study: Study, data: Data) -> list[tuple[int, ...]]:
 
 def _together(several: Sequence[Candidate], most: int) -> Iterator[tuple[Candidate, ...]]:
     """The candidates that differ in numbers only, so many at a time; a refit stands alone."""
-    alike: dict[tuple[object, ...], list[Candidate]] = {}
-    for candidate in several:
-        alike.setdefault(kind(candidate.method), []).append(candidate)
-    for group in alike.values():
+    for group in alike(several):
         yield from _batched(group, 1 if isinstance(group[0].method, Refit) else most)
 
 

@@ -7,6 +7,7 @@ from typing import Any, Literal, get_args
 
 from raan.methods import METHODS, grid
 from raan.study.faults import Source, StudyError, Where, check_keys
+from raan.study.options import read_options
 from raan.study.sources import DATA
 from raan.study.views import KEYS
 from raan.training.selection import Aim, BestWithin
@@ -139,6 +140,8 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
         results=name,
         options=content.get("options", {}),
     )
+    if kind != "comparison":
+        read_options(source, kind, study.options)  # what is wrong with them is told with its line
     return replace(study, report=_report(source, content.get("report", {}), study))
 
 

@@ -12,10 +12,11 @@ import torch
 
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.methods.method import alike
 from raan.models.model import mlp
 from raan.study.compare import Candidate
 from raan.study.own.clock import Clock
-from raan.study.own.networks import Effort, Ground, packs, plain_training, walks
+from raan.study.own.networks import Effort, Ground, plain_training, walks
 from raan.training.evaluate import group_counts
 
 EFFORTS = ((5, 10), (5, 6), (3, 6), (3, 4), (3, 3), (1, 6), (1, 4), (1, 3), (1, 2), (1, 1))
@@ -102,7 +103,7 @@ def _timed(table: Table, split: Split, methods: Mapping[str, Sequence[Candidate]
         step = _seconds(partial(walks, name, pack, start, ground, once, _endless(), 0)) / steps
         return step, judged * _seconds(partial(group_counts, many, few, rows))
 
-    second = {name: [rates(name, pack) for pack in packs(several)] for name, several in methods.items()}
+    second = {name: [rates(name, pack) for pack in alike(several)] for name, several in methods.items()}
     return Rates((plain, 0.0), second)
 
 

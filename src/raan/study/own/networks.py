@@ -16,8 +16,7 @@ from raan.data.streams import stream
 from raan.data.table import Table
 from raan.estimators.classifier import RAANClassifier
 from raan.methods.erm import ERM
-from raan.methods.method import Method, Scope, kind, stack
-from raan.methods.raan import RAAN
+from raan.methods.method import Method, Scope, stack
 from raan.models.model import Model, mlp
 from raan.study.compare import Candidate
 from raan.study.own.clock import Clock, OutOfTime
@@ -44,36 +43,6 @@ class Effort:
     def schedule(self) -> Schedule:
         """As the training loop takes it; an epoch's parts are trained one by one, so each has one point."""
         return Schedule(self.epochs, self.batch_size, RATE, points_per_epoch=1, watch_test=True)
-
-
-def candidates() -> dict[str, list[Candidate]]:
-    """The same budget for every method, Vanilla included: four configurations each.
-
-    "group" lifts the worst group, "sample" narrows the gaps between groups.
-    """
-
-    def grid(scope: Scope) -> list[Candidate]:
-        return [
-            Candidate(RAAN(strength=strength, balance="group", scope=scope), rate)
-            for rate, strength in ((1e-3, 0.25), (1e-4, 0.5))
-        ] + [
-            Candidate(RAAN(strength=strength, balance="sample", scope=scope), rate)
-            for rate, strength in ((1e-3, 0.25), (1e-4, 1.0))
-        ]
-
-    return {
-        "Vanilla": [Candidate(ERM(), rate) for rate in (3e-3, 1e-3, 3e-4, 1e-4)],
-        "RAAN": grid(Scope.HEAD),
-        "RL-RAAN": grid(Scope.MODEL),
-    }
-
-
-def packs(several: Sequence[Candidate]) -> list[list[Candidate]]:
-    """The candidates in packs that can share a run axis: those that differ in numbers only."""
-    found: dict[tuple[object, ...], list[Candidate]] = {}
-    for candidate in several:
-        found.setdefault(kind(candidate.method), []).append(candidate)
-    return list(found.values())
 
 
 @dataclass(frozen=True, eq=False)
