@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -267,11 +268,13 @@ class TestInterruptions:
         study_file.write_text(STUDY.replace("[second]\nepochs = 2", "[second]\nepochs = 200"))
         path, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
         command = [*RAAN_STUDY, study_file, "--results", path, "--workers", "2"]
-        child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        # Where the tests run in the background SIGINT is ignored, and children inherit that.
+        heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+        child = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, preexec_fn=heeds)
         while child.poll() is None and (not journal.exists() or not journal.stat().st_size):
             time.sleep(0.01)
         child.send_signal(signal.SIGINT)
-        _, words = child.communicate(timeout=60)
+        _, words = child.communicate(timeout=120)
         assert child.returncode == 130
         assert "Traceback" not in words
         assert 0 < len(read(path)) < 68
