@@ -568,6 +568,7 @@ class TestCrashes:
             assert hit, f"none of {done} rounds was hit in the middle"
             """
         )
+        # One thread: a forked child that finds its parent's OpenMP threads gone waits for them for ever.
         models = [fitted(seed=seed, hidden_layer_sizes=(300, 300)) for seed in (1, 2)]
         (tmp_path / "models").write_bytes(pickle.dumps((models, crowd(20).X)))
         done = subprocess.run(
@@ -575,6 +576,7 @@ class TestCrashes:
             capture_output=True,
             text=True,
             timeout=300,
+            env=os.environ | dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS"), "1"),
         )
         assert done.returncode == 0, done.stderr
 
