@@ -113,7 +113,7 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
 
 
 def _show_outcome(plan: Study, outcome: Outcome) -> None:
-    """How many runs are there now, and the report's table of them."""
+    """How many runs are there now, and how to see what they say."""
     diverged = f", {outcome.diverged:,} of them diverged" if outcome.diverged else ""
     console.print(
         f"{plan.title}: {outcome.finished:,} of {outcome.planned:,} runs{diverged}, in {outcome.path}",

@@ -2,14 +2,12 @@
 
 import json
 import multiprocessing
-import os
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 from pathlib import Path
@@ -20,6 +18,7 @@ import torch
 from raan.study.plan import Pack, packs
 from raan.study.results import Record, Results, opened
 from raan.study.study import Study
+from raan.study.threads import one_thread
 from raan.study.training import chosen, steps_of, train_pack
 from raan.training.selection import BestWithin
 
@@ -65,7 +64,7 @@ def carry_out(
 
 def _train(left: Sequence[Pack], results: Results, rule: BestWithin, workers: int, meter: "_Meter") -> None:
     """Train the packs that are left, here or in workers, and append each as it ends."""
-    with tempfile.TemporaryDirectory(prefix="raan-") as store, _one_thread():
+    with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
         if workers == 1:
             for number, pack in enumerate(left):
                 records = train_pack(pack, rule, Path(store), meter.of(number))
@@ -200,18 +199,3 @@ def _chosen_by(rule: BestWithin, record: Record) -> Record:
     if record.chosen["rule"] == asdict(rule):
         return record
     return replace(record, chosen=chosen(rule, record.metrics("validation"), record.metrics("test")))
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread here and in the processes started from here, and as it was before in the end."""
-    before, names = torch.get_num_threads(), ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
-    kept = {name: os.environ.get(name) for name in names}
-    torch.set_num_threads(1)
-    os.environ.update(dict.fromkeys(names, "1"))
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
-        for name, value in kept.items():
-            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

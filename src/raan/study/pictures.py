@@ -2,13 +2,9 @@
 
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from raan.study.convergence import convergence_content
 from raan.study.faults import Source
@@ -16,6 +12,7 @@ from raan.study.options import ConvergenceOptions, RepresentationOptions, ToyOpt
 from raan.study.plan import hash_of, plain
 from raan.study.representation import representation_content
 from raan.study.study import Entry, Study
+from raan.study.threads import one_thread
 from raan.study.toy import toy_content
 from raan.study.training import versions
 
@@ -23,7 +20,7 @@ from raan.study.training import versions
 def carry_out_picture(study: Study, path: str | Path) -> dict[str, Any]:
     """What the picture shows, written to the path whole or not at all; the same study gives the same bytes."""
     options = read_options(Source(Path(f"{study.name}.toml"), ""), study.kind, study.options)
-    with _one_thread():
+    with one_thread():
         match options:
             case ToyOptions():
                 content = toy_content(options, study.seeds)
@@ -59,17 +56,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
     """A method of the study and its dials."""
     dials = {dial: [plain(value) for value in values] for dial, values in entry.dials.items()}
     return {"name": entry.name, "method": entry.method, "learning_rate": list(entry.learning_rate), **dials}
-
-
-@contextmanager
-def _one_thread() -> Iterator[None]:
-    """One thread, so that sums are added in one order, and as many as before in the end."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _write(path: Path, text: str) -> None:

@@ -14,7 +14,6 @@ from raan.training.selection import Aim, BestWithin
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]
-Number = int | float
 
 
 @dataclass(frozen=True)
