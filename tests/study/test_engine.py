@@ -395,6 +395,20 @@ class TestCommand:
         assert sum(share["runs"] for share in told["left"]) == 68
         assert 0 < told["seconds"] < 600
 
+    def test_at_the_end_it_tells_what_came_of_it_and_explains_the_chosen_runs(self, study_file, tmp_path):
+        command = [*RAAN_STUDY, study_file, "--results", tmp_path / "out.jsonl", "--workers", "1"]
+        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        assert done.stdout.count("worst group %") == 2  # a table for each style
+        assert "toy, sgd: " in done.stdout
+        assert "68 of 68 runs" in done.stdout
+        assert json.loads((tmp_path / "out.explain.json").read_text())["weights"]
+
+    def test_a_picture_has_no_plan_to_show(self, tmp_path):
+        file = write(tmp_path, 'kind = "toy"\n')
+        done = subprocess.run([*RAAN_STUDY, file, "--dry-run"], capture_output=True, text=True)
+        assert done.returncode == 2
+        assert "has no plan to show" in " ".join(done.stderr.split())
+
     def test_a_bad_file_is_one_paragraph_and_exit_code_2(self, study_file):
         study_file.write_text(STUDY.replace("rows = 400", "row = 400"))
         done = subprocess.run([*RAAN_STUDY, study_file], capture_output=True, text=True)

@@ -154,14 +154,14 @@ def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Pat
     from raan.study.own.folder import write_json
     from raan.study.own.records import explained, records
     from raan.study.own.words import sentence
-    from raan.study.results import line_of
+    from raan.study.results import explanation_of, line_of
     from raan.training.selection import BestWithin
 
     found.model(tuple(attribute), label).save(folder / "model")
     made = list(records(found))
     (folder / "results.jsonl").write_text("".join(map(line_of, made)), encoding="utf-8")
     explanation = explained(found)
-    write_json(explanation, folder / "results.explain.json")
+    write_json(explanation, explanation_of(folder / "results.jsonl"))
     card = model_card(found, label, attribute, data.name, str(out))
     (folder / "model-card.md").write_text(card, encoding="utf-8")
     content = Content(

@@ -32,6 +32,8 @@ def study(
     from raan.study.study import read_study
 
     plan = read_study(file)
+    if plan.kind != "comparison" and dry_run:
+        raise ValueError(f"{file} draws a picture in one piece and has no plan to show; leave --dry-run out")
     if plan.kind != "comparison":
         _draw(plan, results or Path("results") / f"{plan.name}.json", quiet, as_json)
         return
@@ -41,6 +43,7 @@ def study(
         _show_plan(plan, path, processes, as_json)
         return
     outcome = _carried_out(plan, path, processes, quiet)
+    _explain(plan, path, quiet)
     if as_json:
         console.print_json(data={**vars(outcome), "path": str(outcome.path)})
     elif not quiet:
@@ -62,6 +65,14 @@ def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
             )
 
         return carry_out(plan, path, workers=workers, progress=tell)
+
+
+def _explain(plan: Study, path: Path, quiet: bool) -> None:
+    """Who was weighed how, and what the embeddings look like, for the report."""
+    from raan.study.explained import explain_results
+
+    with errors.status("explaining: the chosen runs are trained once more") if not quiet else nullcontext():
+        explain_results(plan, path)
 
 
 def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
@@ -113,7 +124,29 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
 
 
 def _show_outcome(plan: Study, outcome: Outcome) -> None:
-    """How many runs are there now, and how to see what they say."""
+    """What came of it, a table for each data set and style, and how to see all of it."""
+    from rich.table import Table
+    from rich.text import Text
+
+    from raan.report.content import Content
+    from raan.report.outline import readings_of
+    from raan.report.sheets import key_table
+    from raan.report.words import headline
+    from raan.study.results import read
+    from raan.study.views import view
+
+    records = view(read(outcome.path), plan.report)
+    for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):
+        sheet = key_table(reading, plan.paper)
+        grid = Table(
+            title=f"{reading.name}: test rows, mean ± standard deviation over seeds", title_justify="left"
+        )
+        for column, name in enumerate(sheet.header):
+            grid.add_column(name, justify="right" if sheet.is_number(column) else "left")
+        for row in sheet.rows:
+            grid.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
+        console.print(grid)
+        console.print(f"{reading.name}: {headline(reading)}\n", highlight=False, markup=False)
     diverged = f", {outcome.diverged:,} of them diverged" if outcome.diverged else ""
     console.print(
         f"{plan.title}: {outcome.finished:,} of {outcome.planned:,} runs{diverged}, in {outcome.path}",

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from raan.report.content import Content
-from raan.study.results import Record, read
+from raan.study.results import Record, explanation_of, read
 from raan.study.study import read_study
 from raan.study.views import view
 
@@ -46,6 +46,8 @@ def _source(path: Path, folder: Path) -> Content:
             results,
             title=study.title,
             records=view(results.records, study.report),
+            # The explanation is of what the rule of the study itself chose.
+            explanation=None if study.base else results.explanation,
             paper=study.paper,
             rule=study.select,
             command=f"raan study {path}",
@@ -98,9 +100,8 @@ def _check(record: Record, where: str) -> None:
 
 
 def _explanation(path: Path) -> Mapping[str, Any] | None:
-    """What stands in NAME.explain.json beside NAME.jsonl; None if there is no such file."""
-    stem = path.name.removesuffix(".gz").removesuffix(".jsonl")
-    file = path.with_name(f"{stem}.explain.json")
+    """What stands in the explanation beside the results; None if there is none."""
+    file = explanation_of(path)
     if not file.is_file():
         return None
     try:

@@ -47,8 +47,10 @@ def carry_out(
     """Train what is not in the results yet, and settle them in the order of the plan.
 
     Every pack trains on one thread, in a process of its own or in this one, so the numbers do not depend on how
-    many work side by side. Interrupted, it settles what is finished before the interruption goes on.
+    many work side by side. Interrupted, it settles what is finished before the interruption goes on. A study that
+    extends another has no runs of its own: the other is carried out.
     """
+    study = study.carried_out
     planned = packs(study)
     order = [run for pack in planned for run in pack.runs]
     with opened(path) as results:

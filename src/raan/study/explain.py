@@ -1,7 +1,7 @@
 """What the weights and the embeddings look like: who is up-weighted, and how far the attribute can be read off."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import torch
@@ -14,6 +14,7 @@ from sklearn.preprocessing import StandardScaler
 from raan.data.encoding import Standardised
 from raan.data.preprocessing import Preprocessing
 from raan.data.table import UNKNOWN, Table
+from raan.neighbourhood.balance import Balance
 from raan.neighbourhood.weights import aan_weights
 
 MOST_WEIGHED, MOST_MAPPED = 5_000, 1_000
@@ -32,7 +33,9 @@ def weights_of(
     embedding: Float[np.ndarray, "row dim"],
     rows: Int[np.ndarray, "row"],
     preprocessing: Preprocessing | None = None,
-    balance: Literal["group", "sample"] = "group",
+    balance: Balance = "group",
+    temperature: float = TEMPERATURE,
+    method: str = "RAAN",
 ) -> dict[str, Any]:
     """The weights that RAAN gives rows in an embedding: by cell, and by what the up-weighted have in common.
 
@@ -43,11 +46,11 @@ def weights_of(
     known = table.attribute.numpy()[rows] != UNKNOWN
     rows, embedding = rows[known], embedding[known]
     label, attribute = table.label.numpy()[rows], table.attribute.numpy()[rows]
-    weight = aan_weights(embedding, label, attribute, temperature=TEMPERATURE, balance=balance)
+    weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance)
     return {
         "data": table.name,
-        "method": "RAAN",
-        "temperature": TEMPERATURE,
+        "method": method,
+        "temperature": temperature,
         "balance": balance,
         "rows": len(rows),
         "cells": list(_cells(table, label, attribute, weight)),

@@ -90,6 +90,18 @@ def _record(line: str, number: int, path: Path) -> Record:
         raise ValueError(f"{path}, line {number}, is not a run of a study: {what}") from error
 
 
+def explanation_of(path: Path) -> Path:
+    """Where the explanation of a results file stands: NAME.explain.json beside NAME.jsonl or NAME.jsonl.gz."""
+    return path.with_name(path.name.removesuffix(".gz").removesuffix(".jsonl") + ".explain.json")
+
+
+def replaced(path: Path, content: bytes) -> None:
+    """Put the content in the file's place in one step: whoever reads sees the old or the new."""
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(content)
+    os.replace(part, path)
+
+
 @dataclass(frozen=True)
 class Results:
     """A results file that this process alone may write.
@@ -118,10 +130,8 @@ class Results:
         if not records:
             return
         content = "".join(map(line_of, records)).encode()
-        part = self.path.with_name(self.path.name + ".part")
         # No time of writing in the header: the same runs give the same bytes.
-        part.write_bytes(gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
-        os.replace(part, self.path)
+        replaced(self.path, gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
         self.journal.unlink(missing_ok=True)
 
 

@@ -63,8 +63,18 @@ class Study:
     methods: tuple[Entry, ...] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
-    results: str = ""  # the name of the results file; several studies may read the same runs
     options: Mapping[str, Any] = field(default_factory=dict)
+    base: "Study | None" = None  # the study that it extends, whose runs it tells in its own way
+
+    @property
+    def carried_out(self) -> "Study":
+        """The study whose runs these are: itself, or the one that it extends."""
+        return self.base or self
+
+    @property
+    def results(self) -> str:
+        """The name of the results file."""
+        return self.carried_out.name
 
 
 def read_study(path: str | Path) -> Study:
@@ -84,7 +94,7 @@ def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
     """The other study's runs, told under a title and with a report of one's own."""
     check_keys(source, (), content, ("extends", "title", "report", "select"))
     values = {each.name: getattr(base, each.name) for each in fields(Study)}
-    values |= {"name": source.path.stem, "title": content.get("title", base.title), "results": base.results}
+    values |= {"name": source.path.stem, "title": content.get("title", base.title), "base": base.carried_out}
     if "select" in content:
         values["select"] = _select(source, content["select"])
     if "report" in content:
@@ -136,7 +146,6 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
         data=_data(source, content.get("data", [])),
         methods=tuple(_entry(source, label, each) for label, each in content.get("methods", {}).items()),
         paper=_paper(content.get("paper", [])),
-        results=name,
         options=content.get("options", {}),
     )
     if kind != "comparison":

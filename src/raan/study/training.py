@@ -22,7 +22,7 @@ from raan.study.plan import Pack, hash_of
 from raan.study.results import Record
 from raan.study.sources import DATA, Problem
 from raan.study.study import Stage
-from raan.training.selection import BestWithin
+from raan.training.selection import BestWithin, Last, Rule
 from raan.training.stages import Trained, first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update
@@ -37,22 +37,33 @@ def train_pack(
 ) -> list[Record]:
     """The records of the pack's runs; the first stage is taken from the store, or trained and left there."""
     problem = problem_of(pack)
-    start = _start(pack, problem, store)
+    return _records(pack, problem, trained(pack, problem, store, progress=progress), rule)
+
+
+def trained(
+    pack: Pack,
+    problem: Problem,
+    store: Path,
+    rule: Rule = Last(),
+    progress: Progress = lambda done, total: None,
+) -> Trained:
+    """The pack at the end of its second stage, from the first stage that the store holds or comes to hold."""
+    start = start_of(pack, problem, store)
     times = len(pack.candidates)
     rates = torch.tensor([candidate.learning_rate for candidate in pack.candidates])
     with warnings.catch_warnings():
         # What diverged is in the records.
         warnings.filterwarnings("ignore", message="the loss or its gradient was not finite")
-        trained = second_stage(
+        return second_stage(
             stacked(pack),
             start.repeat(times),
             problem.table,
             Split(*(part.repeat(times, 1) for part in problem.split)),
             list(pack.seeds) * times,
             replace(schedule_of(pack.second, pack.style), learning_rate=rates.repeat_interleave(len(pack.seeds))),
+            rule,
             progress=progress,
         )
-    return _records(pack, problem, trained, rule)
 
 
 def steps_of(pack: Pack) -> int:
@@ -96,7 +107,7 @@ def _problem(name: str, options: tuple[tuple[str, Any], ...], seeds: tuple[int, 
     return DATA[name].load(dict(options), seeds)
 
 
-def _start(pack: Pack, problem: Problem, store: Path) -> Model:
+def start_of(pack: Pack, problem: Problem, store: Path) -> Model:
     """Every seed's model at the end of the first stage, which all packs of these data and seeds share."""
     architecture: Architecture = ARCHITECTURES[pack.data.architecture](problem.table)
     model = architecture.start(problem.table, problem.split.train, pack.seeds)

@@ -1,0 +1,105 @@
+"""A finished study explained: the weights and embeddings of its first style and seed, as its rule chose them."""
+
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, replace
+from math import isinf
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.data.table import Table
+from raan.methods import METHODS, RAAN, Scope
+from raan.models.model import Model
+from raan.models.outputs import outputs
+from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.study.plan import Pack, candidates
+from raan.study.results import Record, explanation_of, read, replaced
+from raan.study.study import Data, Study
+from raan.study.summary import choose, comparisons
+from raan.study.threads import one_thread
+from raan.study.training import problem_of, start_of, trained
+from raan.training.selection import BestWithin
+
+
+class _Run(NamedTuple):
+    """A run of a method that weighs by neighbourhoods, alone in a pack."""
+
+    pack: Pack
+    name: str
+    method: RAAN
+
+
+def explain_results(study: Study, path: str | Path) -> Path | None:
+    """Write the explanation beside a finished study's results, unless it is there; None if no method weighs.
+
+    Runs do not keep their models: those that are explained are trained once more.
+    """
+    study, file, records = study.carried_out, explanation_of(Path(path)), read(path)
+    runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
+    said = {
+        "rule": asdict(study.select),
+        "runs": [run.pack.runs[0] for several in runs.values() for run in several],
+    }
+    if not said["runs"]:
+        return None
+    if file.is_file() and said.items() <= json.loads(file.read_text(encoding="utf-8")).items():
+        return file
+    weights: list[dict[str, Any]] = []
+    maps: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
+        for title, several in runs.items():
+            for part, found in zip(
+                (weights, maps), _explained(title, several, study.select, Path(store)), strict=True
+            ):
+                part.extend(found)
+    replaced(file, json.dumps({**explanation(weights, maps), **said}, ensure_ascii=False).encode())
+    return file
+
+
+def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_Run]:
+    """For every method that weighs by neighbourhoods the run that the rule chose."""
+    style, seed = study.styles[0], study.seeds[0]
+    here = [record for record in records if (record.data, record.style) == (data.title, style)]
+    (comparison,) = comparisons(here, study.select)
+    for entry in study.methods:
+        if isinstance(METHODS[entry.method], RAAN):
+            paths = comparison.methods[entry.name]
+            choice = choose(paths, study.select)
+            dials = paths.candidates[choice.candidate[choice.seeds.index(seed)]]
+            (candidate,) = (each for each in candidates(entry, study) if each.hyperparameters == dials)
+            method = cast(RAAN, candidate.method)
+            if not isinf(method.temperature):  # without neighbourhoods all of a cell weigh the same
+                pack = Pack(study.results, data, style, study.first, study.second, (candidate,), (seed,))
+                yield _Run(pack, entry.name, method)
+
+
+def _explained(
+    title: str, runs: Sequence[_Run], rule: BestWithin, store: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The weights that each method gives the training rows, and maps of test rows in each embedding."""
+    weights: list[dict[str, Any]] = []
+    maps: list[dict[str, Any]] = []
+    for pack, name, method in runs:
+        problem = problem_of(pack)
+        table = replace(problem.table, name=title)
+        train, test = problem.split.train[0], problem.split.test[0]
+        model = start_of(pack, problem, store)
+        if not maps:
+            maps.append(map_of("plain training", table, _embedded(model, table, test), test.numpy()))
+        if method.scope is Scope.MODEL:
+            model = trained(pack, problem, store, rule).model
+            maps.append(map_of(name, table, _embedded(model, table, test), test.numpy()))
+        embedding, temperature = _embedded(model, table, train), float(method.temperature)
+        weights.append(weights_of(table, embedding, train.numpy(), None, method.balance, temperature, name))
+    return weights, maps
+
+
+def _embedded(model: Model, table: Table, rows: Int[Tensor, "row"]) -> Float[np.ndarray, "row dim"]:
+    """The rows as the model embeds them; no more of them than are looked at."""
+    embedding: np.ndarray = outputs(model, table, rows[None, :MOST_WEIGHED]).embedding[0].double().numpy()
+    return embedding
