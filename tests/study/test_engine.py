@@ -98,6 +98,13 @@ class TestPlan:
         rates = {each.method.averaging_rate for pack in raan for each in pack.candidates}
         assert rates == {0.1, 0.5, 0.9}
 
+    def test_a_penalty_is_one_more_dial_and_none_changes_no_hash(self, study_file):
+        before = {run for pack in packs(read_study(study_file)) for run in pack.runs}
+        study_file.write_text(STUDY.replace("[1e-2, 1e-3]", "[1e-2, 1e-3]\nl2 = [0, 0.1]"))
+        planned = [run for pack in packs(read_study(study_file)) for run in pack.runs]
+        assert before < {*planned}
+        assert len({*planned}) == len(planned) == 2 * (4 + 16 + 12 + 1) * 2  # DFR, which refits, has no penalty
+
     def test_the_hash_changes_with_whatever_the_outcome_depends_on(self, study_file):
         text = study_file.read_text()
         before = packs(read_study(study_file))[0].runs[0]
@@ -108,6 +115,8 @@ class TestPlan:
             ("seeds = [3, 5]", "seeds = [4, 5]"),
             ('"mlp"', '"linear"'),
             ("[1e-2, 1e-3]", "[2e-2, 1e-3]"),
+            ("[first]", "[first]\nl2 = 0.1"),
+            ("[1e-2, 1e-3]", "[1e-2, 1e-3]\nl2 = 0.1"),
         ]:
             study_file.write_text(text.replace(old, new))
             assert packs(read_study(study_file))[0].runs[0] != before, new
@@ -331,6 +340,8 @@ class TestFaults:
             ("accuracy_drop = 0.02", "accuracy_drop = 2", "line 8: select.accuracy_drop is 2; expected a share"),
             ("epochs = 2\n\n[second]", "epochs = 0\n\n[second]", "line 11: first.epochs is 0; expected a whole"),
             ("[1e-2, 1e-3]", '["fast"]', "line 16: second.learning_rate is .*fast.*; expected numbers above 0"),
+            ("[1e-2, 1e-3]", "1e-2\nl2 = [0, -1]", "line 17: second.l2 is .*-1.*; expected numbers from 0"),
+            ("epochs = 2\n\n[second]", "l2 = [0, 1]\n\n[second]", "line 11: first.l2 is .*; expected one: all"),
             ('name = "toy"', 'name = "adlut"', r"line 19: data.0.name is 'adlut'; .*did you mean 'adult'"),
             ("rows = 400", "row = 400", r"line 20: data.0.row is not known there \(did you mean 'rows'\?\)"),
             (

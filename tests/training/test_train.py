@@ -11,6 +11,7 @@ from raan.models.model import linear, mlp
 from raan.training.selection import BestWithin, Last
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule, train
+from raan.training.update import Update
 from training_tables import small_table
 
 METHODS = [ERM(), RAAN(scope=Scope.MODEL), RAAN(scope=Scope.MODEL, balance="sample", temperature=0.1)]
@@ -57,9 +58,11 @@ def test_a_pack_of_hyperparameters_equals_each_alone():
         for t, g, s in [(0.1, 0.5, 1.0), (float("inf"), 0.9, 0.5), (0.0, 1.0, 0.25)]
     ]
     rates = torch.tensor([1e-2, 1e-3, 3e-3], dtype=torch.float64)
-    together = trained(pack(grid), table, [7, 7, 7], replace(SHORT, learning_rate=rates))
+    penalties = torch.tensor([0.0, 0.1, 1e-3], dtype=torch.float64)
+    together = trained(pack(grid), table, [7, 7, 7], replace(SHORT, learning_rate=rates, l2=penalties))
     for run, method in enumerate(grid):
-        alone = trained(method, table, [7], replace(SHORT, learning_rate=float(rates[run])))
+        schedule = replace(SHORT, learning_rate=float(rates[run]), l2=float(penalties[run]))
+        alone = trained(method, table, [7], schedule)
         torch.testing.assert_close(together.parameters[run], alone.parameters[0], rtol=1e-8, atol=1e-8)
 
 
@@ -131,6 +134,23 @@ def test_a_diverging_run_is_named_and_its_pack_mates_go_on():
     assert state.parameters.isfinite().all()
     alone = trained(ERM(), table, [9], replace(SHORT, learning_rate=1e-2))
     torch.testing.assert_close(state.parameters[2], alone.parameters[0])
+
+
+def test_the_penalty_is_half_of_it_times_the_squared_norm():
+    table = small_table()
+    rows, seeds = splits(table, [7]), [7]
+    model = linear(table).start(table, rows.train, seeds)
+    schedule = Schedule(3, rows.train.shape[1], 1e-1, Update(style="sgd"), points_per_epoch=1, l2=0.3)
+    state = train(ERM(), model, table, rows, seeds, schedule)
+    features, label = table.features[rows.train[0]], table.label[rows.train[0]]
+    expected = model.parameters.clone()
+    for _ in range(3):
+        leaf = expected.clone().requires_grad_()
+        logit = model.at(leaf)(features.unsqueeze(0)).logit[0]
+        loss = torch.nn.functional.cross_entropy(logit, label) + 0.15 * leaf.square().sum()
+        loss.backward()
+        expected = expected - 1e-1 * leaf.grad
+    torch.testing.assert_close(state.parameters, expected)
 
 
 def test_progress_ends_at_the_number_of_steps():

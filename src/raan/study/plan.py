@@ -25,12 +25,14 @@ class Candidate:
     entry: Entry
     method: Method | Refit
     learning_rate: float
+    l2: float = 0.0
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
-        """The learning rate, if the method has one, and every field of the method."""
+        """The learning rate, if the method has one, every field of the method, and the penalty if there is one."""
         own = {each.name: plain(getattr(self.method, each.name)) for each in fields(self.method)}  # type: ignore[arg-type]
-        return own if isinstance(self.method, Refit) else {"learning_rate": self.learning_rate, **own}
+        penalty = {"l2": self.l2} if self.l2 else {}
+        return own if isinstance(self.method, Refit) else {"learning_rate": self.learning_rate, **own, **penalty}
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ class Pack:
         return {
             "data": {"name": self.data.name, **self.data.options},
             "architecture": self.data.architecture,
-            "first": asdict(self.first),
-            "second": {**asdict(replace(self.second, learning_rate=(), style=self.style))},
+            "first": _told(self.first),
+            "second": _told(replace(self.second, learning_rate=(), style=self.style, l2=(0.0,))),
         }
 
     def definition(self, candidate: Candidate, seed: int) -> dict[str, Any]:
@@ -72,6 +74,12 @@ class Pack:
         }
 
 
+def _told(stage: Stage) -> dict[str, Any]:
+    """The stage as a run's definition has it; a penalty that is none is not in it."""
+    told = asdict(stage)
+    return told if any(stage.l2) else {key: value for key, value in told.items() if key != "l2"}
+
+
 def packs(study: Study, size: int = PACK) -> list[Pack]:
     """The study's packs, in the order of its file; they depend on nothing but the study."""
     return [
@@ -83,13 +91,14 @@ def packs(study: Study, size: int = PACK) -> list[Pack]:
 
 
 def candidates(entry: Entry, study: Study) -> Iterator[Candidate]:
-    """Every setting of the method: its dials' values crossed, and the learning rates."""
+    """Every setting of the method: its dials' values crossed, the learning rates and the penalties."""
     method = METHODS[entry.method]
-    rates = entry.learning_rate or study.second.learning_rate
-    for values in product(*entry.dials.values()):
+    rates, penalties = entry.learning_rate or study.second.learning_rate, study.second.l2
+    if isinstance(method, Refit):  # it takes no steps
+        rates, penalties = rates[:1], (0.0,)
+    for l2, *values in product(penalties, *entry.dials.values()):
         turned = replace(method, **dict(zip(entry.dials, values, strict=True)))  # type: ignore[type-var]
-        for rate in rates[:1] if isinstance(method, Refit) else rates:
-            yield Candidate(entry, turned, rate)
+        yield from (Candidate(entry, turned, rate, l2) for rate in rates)
 
 
 def _seeds(study: Study, data: Data) -> list[tuple[int, ...]]:

@@ -73,7 +73,9 @@ def _representations(
 def _trained(study: Study, problem: Problem, plain: Model, candidate: Candidate) -> Model:
     """The model at the end of the method's second stage."""
     method = cast(Method, stack([candidate.method] * len(study.seeds)))
-    schedule = replace(schedule_of(study.second, study.styles[0]), learning_rate=candidate.learning_rate)
+    schedule = replace(
+        schedule_of(study.second, study.styles[0]), learning_rate=candidate.learning_rate, l2=candidate.l2
+    )
     return second_stage(method, plain, problem.table, problem.split, study.seeds, schedule).last
 
 

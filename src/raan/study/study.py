@@ -35,6 +35,7 @@ class Stage:
     points_per_epoch: int = 1
     learning_rate: tuple[float, ...] = (1e-3,)
     style: str = "adam"
+    l2: tuple[float, ...] = (0.0,)
 
 
 @dataclass(frozen=True)
@@ -184,10 +185,11 @@ def _stage(source: Source, name: str, content: Mapping[str, Any]) -> Stage:
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise source.fault(Where((name,), key), f"{value!r}; expected a whole number from 1")
     source.check_choice(Where((name,), "style"), content.get("style", "adam"), get_args(Style))
-    rates = _rates(source, (name,), content, (1e-3,))
-    if name == "first" and len(rates) > 1:
-        raise source.fault(Where((name,), "learning_rate"), f"{rates}; expected one: all start there")
-    return Stage(**{**content, "learning_rate": rates})
+    grids = {"learning_rate": _rates(source, (name,), content, (1e-3,)), "l2": _penalties(source, name, content)}
+    for key, values in grids.items():
+        if name == "first" and len(values) > 1:
+            raise source.fault(Where((name,), key), f"{values}; expected one: all start there")
+    return Stage(**{**content, **grids})
 
 
 def _rates(
@@ -199,6 +201,15 @@ def _rates(
     if not all(_is_number(rate) and rate > 0 for rate in rates):
         raise source.fault(Where(table, "learning_rate"), f"{given!r}; expected numbers above 0")
     return tuple(float(rate) for rate in rates)
+
+
+def _penalties(source: Source, name: str, content: Mapping[str, Any]) -> tuple[float, ...]:
+    """One L2 penalty or several; 0 is none."""
+    given = content.get("l2", 0.0)
+    penalties = tuple(given) if isinstance(given, list) else (given,)
+    if not penalties or not all(_is_number(penalty) and penalty >= 0 for penalty in penalties):
+        raise source.fault(Where((name,), "l2"), f"{given!r}; expected numbers from 0")
+    return tuple(float(penalty) for penalty in penalties)
 
 
 def _data(source: Source, content: Sequence[Mapping[str, Any]]) -> tuple[Data, ...]:

@@ -50,7 +50,8 @@ def trained(
     """The pack at the end of its second stage, from the first stage that the store holds or comes to hold."""
     start = start_of(pack, problem, store)
     times = len(pack.candidates)
-    rates = torch.tensor([candidate.learning_rate for candidate in pack.candidates])
+    numbers = torch.tensor([(candidate.learning_rate, candidate.l2) for candidate in pack.candidates])
+    rates, penalties = numbers.repeat_interleave(len(pack.seeds), dim=0).unbind(1)
     with warnings.catch_warnings():
         # What diverged is in the records.
         warnings.filterwarnings("ignore", message="the loss or its gradient was not finite")
@@ -60,7 +61,7 @@ def trained(
             problem.table,
             Split(*(part.repeat(times, 1) for part in problem.split)),
             list(pack.seeds) * times,
-            replace(schedule_of(pack.second, pack.style), learning_rate=rates.repeat_interleave(len(pack.seeds))),
+            replace(schedule_of(pack.second, pack.style), learning_rate=rates, l2=penalties),
             rule,
             progress=progress,
         )
@@ -81,13 +82,14 @@ def stacked(pack: Pack) -> Method | Refit:
 
 
 def schedule_of(stage: Stage, style: str) -> Schedule:
-    """The stage's schedule, test rows watched; its learning rate is the first of the grid."""
+    """The stage's schedule, test rows watched; its learning rate and penalty are the first of their grids."""
     return Schedule(
         epochs=stage.epochs,
         batch_size=stage.batch_size,
         points_per_epoch=stage.points_per_epoch,
         learning_rate=stage.learning_rate[0],
         update=Update(style=cast(Any, style)),
+        l2=stage.l2[0],
         watch_test=True,
     )
 

@@ -32,6 +32,7 @@ class Schedule:
     learning_rate: float | Float[Tensor, "run"] = 1e-3
     update: Update = field(default_factory=Update)
     points_per_epoch: int = 4
+    l2: float | Float[Tensor, "run"] = 0.0  # half of it times the squared norm of the parameters joins the loss
     watch_test: bool = False  # record the test rows' metrics too, for curves; no rule ever sees them
 
 
@@ -126,13 +127,19 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
         state.memory,
         state.failed,
     )
-    rate = torch.as_tensor(schedule.learning_rate, dtype=parameters.dtype).reshape(-1, 1)
+    rate, penalty = (
+        torch.as_tensor(each, dtype=parameters.dtype).reshape(-1, 1)
+        for each in (schedule.learning_rate, schedule.l2)
+    )
+    penalised = bool(penalty.any())
     for batch in stretch:
         step += 1
         leaf = parameters.detach().requires_grad_()
         loss, memory_after = method.loss(model.at(leaf), batch, _read(memory, batch))
         (gradient,) = torch.autograd.grad(loss.sum(), leaf)
         memory = _written(memory, batch, memory_after)
+        if penalised:
+            gradient = gradient + penalty * parameters
         moved, moments = schedule.update(parameters, gradient, moments, rate)
         broken = ~(loss.detach() + gradient.sum(-1)).isfinite()
         failed = torch.where(broken & (failed < 0), step, failed)
