@@ -20,7 +20,7 @@ figures: $(READY)  ## the pictures of the docs
 	$(BIN)/python docs/figures.py
 
 results: $(READY)  ## the numbers of the docs, from the committed results
-	$(BIN)/python docs/results.py
+	$(BIN)/python -m docs.results
 
 bench: $(READY)  ## what is measured, and against whom
 	$(BIN)/python -m benchmarks

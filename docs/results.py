@@ -1,14 +1,19 @@
-"""Write the numbers of the docs from the committed results: docs/results/*.md and the README's tables.
+"""Write the numbers of the docs from the committed results: docs/results/*.md and the tables of README and guides.
 
 `make results` runs it; a test fails when what it would write is not what is there.
 """
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import product
 from pathlib import Path
+from typing import Any
 
+import numpy as np
+
+from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
 from raan.report.outline import readings_of
@@ -21,12 +26,19 @@ from raan.study.study import read_study
 ROOT = Path(__file__).parents[1]
 STUDIES, RESULTS, PAGES = ROOT / "studies", ROOT / "results", ROOT / "docs" / "results"
 BEGIN, END = "<!-- results of {} -->", "<!-- end -->"
+TABULAR = ROOT / "docs" / "guides" / "tabular.md"
+TITLES = {"adult": "Adult", "meps": "MEPS"}
+NAMES = {
+    "equalized_odds": "equalized-odds gap",
+    "demographic_parity": "demographic-parity gap",
+    "worst_group": "worst group",
+}
 
 
 def written() -> dict[Path, str]:
     """Every file that holds numbers of results, with the text that it must have."""
     pages = {PAGES / f"{file.stem}.md": _page(file) for file in _with_results()}
-    return {**pages, PAGES / "README.md": _index(), ROOT / "README.md": _readme()}
+    return {**pages, PAGES / "README.md": _index(), ROOT / "README.md": _readme(), TABULAR: _tabular()}
 
 
 def _with_results() -> list[Path]:
@@ -69,12 +81,53 @@ def _readme() -> str:
     """The README with its tables filled in."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     for file in _with_results():
-        begin = BEGIN.format(file.stem) + "\n"
-        before, _, rest = text.partition(begin)
-        if rest:
-            table = "\n".join(_summary(file))
-            text = f"{before}{begin}\n{table}\n\n{END}{rest.partition(END)[2]}"
+        if BEGIN.format(file.stem) in text:
+            text = _filled(text, file.stem, "\n".join(_summary(file)))
     return text
+
+
+def _tabular() -> str:
+    """The guide to tabular data with the comparison of AANReweighting filled in."""
+    text = TABULAR.read_text(encoding="utf-8")
+    found = dict(summaries(read()))
+    for estimator in ("logistic", "boosting"):
+        for drop in DROPS:
+            text = _filled(text, f"{estimator} within {drop}", "\n".join(_compared(found, estimator, drop)))
+    return text
+
+
+def _compared(found: Mapping[Any, np.ndarray], estimator: str, drop: float) -> Iterator[str]:
+    """A row for each data set and aim: the aim's metric of every method on test rows, accuracy in brackets."""
+    yield f"| test rows, % (accuracy) | {' | '.join(COMPARED)} |"
+    yield "|---" * (1 + len(COMPARED)) + "|"
+    for data, (aim, metric) in product(TITLES, AIMS.items()):
+        rows = [found[data, True, estimator, aim, drop, method] for method in COMPARED]
+        means = np.array([each[:, METRICS.index(metric)].mean() for each in rows])
+        best = means.argmax() if aim == "worst_group" else means.argmin()
+        cells = [_cell(each, METRICS.index(metric), place == best) for place, each in enumerate(rows)]
+        yield f"| {TITLES[data]}, {NAMES[aim]} | {' | '.join(cells)} |"
+    for data in TITLES:
+        seconds = [
+            np.mean([found[data, True, estimator, aim, drop, method][:, -1].mean() for aim in AIMS])
+            for method in COMPARED
+        ]
+        yield f"| {TITLES[data]}, seconds of one core | {' | '.join(f'{each:.1f}' for each in seconds)} |"
+
+
+def _cell(rows: np.ndarray, column: int, best: bool) -> str:
+    """Mean and standard deviation over the splits, and the mean accuracy."""
+    spread = f" ± {rows[:, column].std(ddof=1):.1f}" if len(rows) > 1 else ""
+    told = f"{rows[:, column].mean():.1f}{spread}"
+    return f"{f'**{told}**' if best else told} ({rows[:, METRICS.index('accuracy')].mean():.1f})"
+
+
+def _filled(text: str, name: str, table: str) -> str:
+    """The text with the table in the place that has the name."""
+    begin = BEGIN.format(name) + "\n"
+    before, found, rest = text.partition(begin)
+    if not found:
+        raise ValueError(f"there is no {begin.strip()} to write the table to")
+    return f"{before}{begin}\n{table}\n\n{END}{rest.partition(END)[2]}"
 
 
 def _summary(file: Path) -> Iterator[str]:
