@@ -18,10 +18,10 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raan import RAANClassifier
-from raan.data.adult import SPLIT as ADULT_SPLIT
-from raan.data.adult import adult
-from raan.data.meps import SPLIT as MEPS_SPLIT
-from raan.data.meps import meps
+from raan.data.sets.adult import SPLIT as ADULT_SPLIT
+from raan.data.sets.adult import adult
+from raan.data.sets.meps import SPLIT as MEPS_SPLIT
+from raan.data.sets.meps import meps
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
 from raan.estimators.settings import read_settings

@@ -8,7 +8,7 @@ from itertools import product
 
 import torch
 
-from raan.data.adult import SPLIT, adult
+from raan.data.sets.adult import SPLIT, adult
 from raan.data.split import Split, split, stack
 from raan.methods import ERM, RAAN, Scope
 from raan.methods import stack as pack

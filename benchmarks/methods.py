@@ -8,7 +8,7 @@ Nothing is tuned or selected here: it is a first look at what each method does, 
 import sys
 import time
 
-from raan.data.adult import SPLIT, adult
+from raan.data.sets.adult import SPLIT, adult
 from raan.data.split import split, stack
 from raan.fairness.metrics import Metrics
 from raan.methods import IRM, METHODS

@@ -27,10 +27,10 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from raan import aan_weights, metrics
-from raan.data.adult import SPLIT as ADULT_SPLIT
-from raan.data.adult import adult
-from raan.data.meps import SPLIT as MEPS_SPLIT
-from raan.data.meps import meps
+from raan.data.sets.adult import SPLIT as ADULT_SPLIT
+from raan.data.sets.adult import adult
+from raan.data.sets.meps import SPLIT as MEPS_SPLIT
+from raan.data.sets.meps import meps
 from raan.data.split import split
 from raan.reweighting import AANReweighting
 

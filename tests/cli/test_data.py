@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from raan.cli.data import data_app
-from raan.data.catalogue import CATALOGUE
-from raan.data.sources import RemoteFile, Url
+from raan.data.download.sources import RemoteFile, Url
+from raan.data.sets.catalogue import CATALOGUE
 from web import BODY, SHA256, server, web
 
 __all__ = ["server", "web"]
@@ -28,7 +28,7 @@ def small(server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue of one data set, whose file can be fetched; where it will be."""
     file = RemoteFile("set", "file.bin", SHA256, len(BODY), (Url(f"{server}/good"),))
     monkeypatch.setattr(
-        "raan.data.catalogue.CATALOGUE", {"set": replace(CATALOGUE["adult"], name="set", files=(file,))}
+        "raan.data.sets.catalogue.CATALOGUE", {"set": replace(CATALOGUE["adult"], name="set", files=(file,))}
     )
     return cache / "set" / "file.bin"
 

@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from commands import ENVIRONMENT, RAAN, people, raan, said
-from raan.data.adult import COLUMNS
+from raan.data.sets.adult import COLUMNS
 from raan.files import load
 from raan.study.results import read
 

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from raan.data import CorruptData, Table, adult
-from raan.data.adult import ABOUT, CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
-from raan.data.sources import RemoteFile
+from raan.data.download.sources import RemoteFile
+from raan.data.sets.adult import ABOUT, CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
 
 DATA = """\
 39, State-gov, 77516, Bachelors, 13, Never-married, Sales, Not-in-family, White, Male, 217, 0, 40, Cuba, <=50K

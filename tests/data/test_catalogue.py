@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from raan.data import DataUnavailable
-from raan.data import catalogue as module
-from raan.data.about import About
-from raan.data.catalogue import CATALOGUE, Need, check, fetch, named, needs, state
-from raan.data.sources import RemoteFile, Url
+from raan.data.download.sources import RemoteFile, Url
+from raan.data.sets import catalogue as module
+from raan.data.sets.about import About
+from raan.data.sets.catalogue import CATALOGUE, Need, check, fetch, named, needs, state
 from web import BODY, SHA256
 
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from raan.data import DataUnavailable, civil_comments
-from raan.data.civil_comments import ABOUT, IDENTITIES
+from raan.data.sets.civil_comments import ABOUT, IDENTITIES
 
 # Every identity column of the competition's data, in its order.
 COLUMNS = (

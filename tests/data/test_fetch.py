@@ -14,9 +14,9 @@ from types import SimpleNamespace
 import pytest
 
 from raan.data import DataUnavailable
-from raan.data import fetch as module
-from raan.data.fetch import fetch
-from raan.data.sources import RemoteFile, Url, find
+from raan.data.download import fetch as module
+from raan.data.download.fetch import fetch
+from raan.data.download.sources import RemoteFile, Url, find
 from web import BODY, SHA256
 
 PART = f"file.bin.{SHA256[:8]}.part"
@@ -24,7 +24,7 @@ HALF = len(BODY) // 2
 
 FETCH = """
 import sys
-from raan.data.sources import RemoteFile, Url, find
+from raan.data.download.sources import RemoteFile, Url, find
 address, sha256, size = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()

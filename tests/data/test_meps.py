@@ -20,8 +20,8 @@ from sklearn.preprocessing import StandardScaler
 import meps_files
 from meps_files import Person
 from raan.data import DataUnavailable, Split, Table, meps, meps_split, split
-from raan.data.h181 import COLUMNS
-from raan.data.meps import ABOUT, CODES, FEATURES, FILES, KNOWN, SPLIT
+from raan.data.sets.h181 import COLUMNS
+from raan.data.sets.meps import ABOUT, CODES, FEATURES, FILES, KNOWN, SPLIT
 
 Layout = Literal["published", "panel"]
 
@@ -121,7 +121,7 @@ def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_nowhere_is_asked_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_sources = tuple(type(file)(file.dataset, file.name, file.sha256, file.size) for file in FILES)
-    monkeypatch.setattr(import_module("raan.data.meps"), "FILES", without_sources)
+    monkeypatch.setattr(import_module("raan.data.sets.meps"), "FILES", without_sources)
     with pytest.raises(DataUnavailable, match=r"meps_train.csv of the data set meps was not found"):
         meps()
 

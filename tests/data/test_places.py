@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
-from raan.data.places import look, require
-from raan.data.sources import DataUnavailable
+from raan.data.download.places import look, require
+from raan.data.download.sources import DataUnavailable
 
 
 def put(path: Path) -> Path:

@@ -17,9 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raan.data import Layout
-from raan.data import delimited as module
-from raan.data.columns import MISSING, Column, Numbers, Strange, name_of
-from raan.data.reading import read, settle_types
+from raan.data.tabular import delimited as module
+from raan.data.tabular.columns import MISSING, Column, Numbers, Strange, name_of
+from raan.data.tabular.reading import read, settle_types
 from raan.fairness.groups import Codes
 
 TEXT = "age,job,sex\n31,clerk,f\n45,cook,m\n,?,f\n"

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from raan.data import CorruptData, DataUnavailable
-from raan.data import sources as module
-from raan.data.adult import FILES
-from raan.data.fetch import CHUNK
-from raan.data.sources import RemoteFile, Source, Url, Wheel, cache_folder, find, find_all
+from raan.data.download import sources as module
+from raan.data.download.fetch import CHUNK
+from raan.data.download.sources import RemoteFile, Source, Url, Wheel, cache_folder, find, find_all
+from raan.data.sets.adult import FILES
 from web import BODY, SHA256
 
 

@@ -3,9 +3,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.data import suspicions as module
-from raan.data.columns import Numbers
-from raan.data.suspicions import areas_under_curve, telling
+from raan.data.tabular import suspicions as module
+from raan.data.tabular.columns import Numbers
+from raan.data.tabular.suspicions import areas_under_curve, telling
 from raan.fairness.groups import Codes
 
 

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from raan.data import embed_texts, measuring_hate_speech
-from raan.data import text as module
+from raan.data.media import text as module
 
 
 class Counted:
@@ -195,7 +195,7 @@ def test_without_its_package_the_default_model_says_what_to_install(
 CHILD = """
 import sys, time
 import numpy as np
-from raan.data import text as module
+from raan.data.media import text as module
 
 def encoder(model):
     def encode(batch):

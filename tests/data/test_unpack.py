@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from raan.data.unpack import UnsafeArchive, unpack
+from raan.data.download.unpack import UnsafeArchive, unpack
 
 Files = dict[str, bytes]
 

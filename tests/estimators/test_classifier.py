@@ -20,7 +20,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from crowd import crowd
 from raan.data import Split, Table
-from raan.data.adult import adult
+from raan.data.sets.adult import adult
 from raan.data.split import split
 from raan.estimators import RAANClassifier
 from raan.fairness.metrics import count, metrics

@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from raan.data import adult, split, stack
-from raan.data.adult import SPLIT
+from raan.data.sets.adult import SPLIT
 from raan.methods import ERM, RAAN, Scope
 from raan.models.model import mlp
 from raan.study.compare import Candidate, compare

@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 import torch
 
-from raan.data.adult import COLUMNS
-from raan.data.frame import from_frame
+from raan.data.sets.adult import COLUMNS
+from raan.data.tabular.frame import from_frame
 from raan.fairness.metrics import count
 from raan.files import CorruptModel, Parts, load
 from raan.methods.method import alike
@@ -20,7 +20,7 @@ from raan.study.own.points import Choice, Walk, Within, most_accurate
 from raan.study.own.reweighted import GIVEN, Search, given, searched
 from raan.study.own.stored import from_parts, to_parts
 
-pytestmark = pytest.mark.filterwarnings("ignore::raan.data.preprocessing.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::raan.data.tabular.preprocessing.DataWarning")
 
 EFFORT = Effort(seeds=2, epochs=1, batch_size=64, parts=2)
 

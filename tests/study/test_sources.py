@@ -9,8 +9,8 @@ import pytest
 import torch
 from PIL import Image
 
-from raan.data import text
-from raan.data.measuring_hate_speech import EMBEDDING
+from raan.data.media import text
+from raan.data.sets.measuring_hate_speech import EMBEDDING
 from raan.study import deep
 from raan.study.sources import DATA, Problem
 

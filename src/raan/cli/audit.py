@@ -14,7 +14,7 @@ from raan.cli.console import console, errors
 from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
 
 if TYPE_CHECKING:
-    from raan.data.columns import Sheet
+    from raan.data.tabular.columns import Sheet
     from raan.fairness.findings import Audit
 
 
@@ -54,9 +54,9 @@ def audit(
 
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
     """
-    from raan.data.columns import MISSING
-    from raan.data.lines import Layout
-    from raan.data.reading import read
+    from raan.data.tabular.columns import MISSING
+    from raan.data.tabular.lines import Layout
+    from raan.data.tabular.reading import read
     from raan.fairness.audit import audit as measure
 
     tokens = (*MISSING, *(missing or ()))
@@ -75,7 +75,7 @@ def _classes(sheet: Sheet, name: str, argument: str) -> Any:
     """The column's classes as words; 1 and 1.0 are one."""
     import numpy as np
 
-    from raan.data.reading import check_names
+    from raan.data.tabular.reading import check_names
     from raan.fairness.groups import UNKNOWN
 
     check_names(sheet, [name], argument)
@@ -93,7 +93,7 @@ def _groups(sheet: Sheet, names: list[str]) -> Any:
     """The attribute columns; None where a value is missing."""
     import numpy as np
 
-    from raan.data.reading import check_names
+    from raan.data.tabular.reading import check_names
 
     check_names(sheet, names, "attribute")
     columns = (_words(sheet, name) for name in names)
@@ -103,7 +103,7 @@ def _groups(sheet: Sheet, names: list[str]) -> Any:
 
 
 def _words(sheet: Sheet, name: str) -> Any:
-    from raan.data.reading import settle_types
+    from raan.data.tabular.reading import settle_types
 
     return settle_types(sheet, [name], {name: "category"})[name]
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from raan.data.about import About
-    from raan.data.catalogue import Need
+    from raan.data.sets.about import About
+    from raan.data.sets.catalogue import Need
 
 data_app = typer.Typer(help="List the data sets that are known, fetch them, check them.")
 
@@ -26,7 +26,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 @data_app.callback(invoke_without_command=True)
 def data(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets: state, size, licence, citation, and what others have got wrong with them."""
-    from raan.data.catalogue import CATALOGUE
+    from raan.data.sets.catalogue import CATALOGUE
 
     if context.invoked_subcommand is not None:
         return
@@ -41,7 +41,7 @@ def data(context: typer.Context, as_json: Json = False) -> None:
 @data_app.command()
 def fetch(name: Name, as_json: Json = False) -> None:
     """Fetch a data set's files into the cache; or say what to get by hand, and where to put it."""
-    from raan.data import catalogue
+    from raan.data.sets import catalogue
 
     found = []
     with progress_bar() as bar:
@@ -57,7 +57,7 @@ def fetch(name: Name, as_json: Json = False) -> None:
 @data_app.command()
 def check(name: Name, as_json: Json = False) -> None:
     """Check that a data set's files are here and, where their checksums are known, as published."""
-    from raan.data import catalogue
+    from raan.data.sets import catalogue
 
     findings = [catalogue.check(need) for need in catalogue.needs(catalogue.named(name))]
     if as_json:
@@ -80,7 +80,7 @@ def _entry(about: About) -> dict[str, Any]:
     """What is known of a data set, for programs."""
     from dataclasses import asdict
 
-    from raan.data.catalogue import needs, state
+    from raan.data.sets.catalogue import needs, state
 
     files = [
         {
@@ -99,7 +99,7 @@ def _table(abouts: list[About]) -> Any:
     """One line for each data set."""
     from rich.table import Table
 
-    from raan.data.catalogue import needs, state
+    from raan.data.sets.catalogue import needs, state
 
     table = Table("name", "state", "size", "licence", box=None, pad_edge=False)
     for about in abouts:
@@ -118,7 +118,7 @@ def _size(needs: tuple[Need, ...]) -> str:
 
 def _print_about(about: About) -> None:
     """The data set's task, attribute, citation and cautions, and what is lacking."""
-    from raan.data.catalogue import needs
+    from raan.data.sets.catalogue import needs
 
     console.print(f"\n[bold]{about.name}[/]: {about.title}", highlight=False)
     prose = [("label", about.task), ("attribute", about.attribute), ("cite", about.citation)]

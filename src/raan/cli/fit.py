@@ -16,8 +16,8 @@ import typer
 from raan.cli.console import console, errors, note, time_bar
 
 if TYPE_CHECKING:
-    from raan.data.frame import Loaded
-    from raan.data.lines import Layout
+    from raan.data.tabular.frame import Loaded
+    from raan.data.tabular.lines import Layout
     from raan.study.fit import Fit
     from raan.study.own.points import Choice
 
@@ -81,7 +81,7 @@ def fit(
     Exit codes: 0 done, 2 wrong input, 130 interrupted before there was a model.
     """
     begun = monotonic()
-    from raan.data.lines import Layout
+    from raan.data.tabular.lines import Layout
     from raan.study.own.folder import check, written_whole
 
     check(out, force)
@@ -112,9 +112,9 @@ def _read(
     seed: int,
     layout: Layout,
 ) -> Loaded:
-    from raan.data.columns import MISSING
-    from raan.data.frame import from_frame
-    from raan.data.preprocessing import Rules
+    from raan.data.tabular.columns import MISSING
+    from raan.data.tabular.frame import from_frame
+    from raan.data.tabular.preprocessing import Rules
 
     return from_frame(
         data,

@@ -12,8 +12,8 @@ import torch
 from jaxtyping import Float32, UInt8
 from torch import Tensor
 
-from raan.data.images import Images, Size, pixels
-from raan.data.sources import Progress, cache_folder
+from raan.data.download.sources import Progress, cache_folder
+from raan.data.media.images import Images, Size, pixels
 
 SIZE: Size = (160, 128)
 """Height and width: nearly CelebA's proportions, so that no hair is cut off, and whole strides of the network."""

@@ -11,9 +11,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
-from raan.data.encoding import Standardised
-from raan.data.preprocessing import Preprocessing
 from raan.data.table import UNKNOWN, Table
+from raan.data.tabular.encoding import Standardised
+from raan.data.tabular.preprocessing import Preprocessing
 from raan.neighbourhood.balance import Balance
 from raan.neighbourhood.weights import aan_weights
 

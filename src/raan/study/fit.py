@@ -5,8 +5,8 @@ from dataclasses import dataclass, replace
 
 import torch
 
-from raan.data.frame import Loaded
 from raan.data.table import UNKNOWN, Table
+from raan.data.tabular.frame import Loaded
 from raan.methods.method import alike
 from raan.study.compare import four_each
 from raan.study.own.boosting import Plain, Rows

@@ -10,21 +10,21 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from raan.data.adult import SPLIT as ADULT_SIZES
-from raan.data.adult import adult
-from raan.data.celeba import SPLIT as CELEBA_SIZES
-from raan.data.celeba import celeba
-from raan.data.civil_comments import civil_comments
-from raan.data.comments import Comments
 from raan.data.environments import environments
-from raan.data.frame import from_frame
-from raan.data.measuring_hate_speech import measuring_hate_speech
-from raan.data.meps import SPLIT as MEPS_SIZES
-from raan.data.meps import meps
+from raan.data.media.text import embed_texts
+from raan.data.sets.adult import SPLIT as ADULT_SIZES
+from raan.data.sets.adult import adult
+from raan.data.sets.celeba import SPLIT as CELEBA_SIZES
+from raan.data.sets.celeba import celeba
+from raan.data.sets.civil_comments import civil_comments
+from raan.data.sets.comments import Comments
+from raan.data.sets.measuring_hate_speech import measuring_hate_speech
+from raan.data.sets.meps import SPLIT as MEPS_SIZES
+from raan.data.sets.meps import meps
 from raan.data.split import Split, split, stack
 from raan.data.stratified import stratified_split
 from raan.data.table import Table
-from raan.data.text import embed_texts
+from raan.data.tabular.frame import from_frame
 from raan.data.toy import toy
 from raan.study.deep import embed_images
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from raan.data.lines import listed
-from raan.data.reading import PARQUET, nearest
+from raan.data.tabular.lines import listed
+from raan.data.tabular.reading import PARQUET, nearest
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.rows import Chunk, Features, Source
 

@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from raan.data.columns import Plain, length
-from raan.data.encoding import OneHot
-from raan.data.lines import Layout, TextFile, check, line_of, listed, opened, settle
-from raan.data.preprocessing import UNFAMILIAR, Preprocessing
-from raan.data.reading import PARQUET, nearest, read, settle_types
+from raan.data.tabular.columns import Plain, length
+from raan.data.tabular.encoding import OneHot
+from raan.data.tabular.lines import Layout, TextFile, check, line_of, listed, opened, settle
+from raan.data.tabular.preprocessing import UNFAMILIAR, Preprocessing
+from raan.data.tabular.reading import PARQUET, nearest, read, settle_types
 from raan.fairness.groups import Codes
 
 CHUNK = 20_000

@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import nn
 
-from raan.data.preprocessing import Preprocessing
+from raan.data.tabular.preprocessing import Preprocessing
 from raan.files.folder import KINDS, MANIFEST, CorruptModel, Parts, blaming
 from raan.study.own.classifier import TableClassifier
 

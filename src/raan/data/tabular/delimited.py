@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from raan.data.columns import Plain, Sheet, Strange, column_of, join, length, numbers_from_words
-from raan.data.lines import Layout, Progress, TextFile, check, line_of, opened, settle
+from raan.data.tabular.columns import Plain, Sheet, Strange, column_of, join, length, numbers_from_words
+from raan.data.tabular.lines import Layout, Progress, TextFile, check, line_of, opened, settle
 from raan.fairness.groups import Codes
 
 CHUNK = 100_000  # rows

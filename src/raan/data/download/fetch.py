@@ -14,7 +14,7 @@ from io import FileIO
 from pathlib import Path
 from urllib.error import HTTPError
 
-from raan.data.remote import Progress, RemoteFile, Source
+from raan.data.download.remote import Progress, RemoteFile, Source
 
 if sys.platform != "win32":
     import fcntl

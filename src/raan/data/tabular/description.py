@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raan.data.columns import Column, Numbers, Sheet, Strange, is_empty, missing_rows
-from raan.data.lines import listed
-from raan.data.preprocessing import Preprocessing
+from raan.data.tabular.columns import Column, Numbers, Sheet, Strange, is_empty, missing_rows
+from raan.data.tabular.lines import listed
+from raan.data.tabular.preprocessing import Preprocessing
 
 
 class Described(NamedTuple):

@@ -8,13 +8,13 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from raan.data.about import About
-from raan.data.h181 import read_h181
-from raan.data.numbers import Columns, read_numbers
-from raan.data.places import look, require
-from raan.data.sources import Progress, RemoteFile, Url, find
+from raan.data.download.places import look, require
+from raan.data.download.sources import Progress, RemoteFile, Url, find
+from raan.data.sets.about import About
+from raan.data.sets.h181 import read_h181
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.data.tabular.numbers import Columns, read_numbers
 
 SPLIT = (11_362, 1_200, 3_168)  # train, validation, test rows of the paper and of RNF, which published them
 

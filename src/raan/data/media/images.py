@@ -18,7 +18,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from raan.data.sources import Progress
+from raan.data.download.sources import Progress
 
 Entry = TypeVar("Entry")
 Size = tuple[int, int]  # height and width

@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
-from raan.data.lines import listed
-from raan.data.reading import Type
+from raan.data.tabular.lines import listed
+from raan.data.tabular.reading import Type
 from raan.fairness.groups import UNKNOWN, Codes
 
 OTHER, ABSENT = "(other)", "(missing)"

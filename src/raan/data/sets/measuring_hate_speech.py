@@ -8,10 +8,10 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raan.data.about import About
-from raan.data.comments import Comments, columns_of, comments, header, read_columns
-from raan.data.places import require
-from raan.data.sources import RemoteFile
+from raan.data.download.places import require
+from raan.data.download.sources import RemoteFile
+from raan.data.sets.about import About
+from raan.data.sets.comments import Comments, columns_of, comments, header, read_columns
 
 # The columns of which one suffices: half of the annotators or more saw that target.
 IDENTITIES: dict[str, tuple[str, ...]] = {

@@ -2,9 +2,9 @@
 
 from pathlib import Path
 
-from raan.data.about import About
-from raan.data.comments import Comments, columns_of, comments, either, header, read_columns
-from raan.data.places import require
+from raan.data.download.places import require
+from raan.data.sets.about import About
+from raan.data.sets.comments import Comments, columns_of, comments, either, header, read_columns
 from raan.data.table import UNKNOWN
 
 # The columns whose maximum says how many of the raters saw an identity mentioned (Adragna et al. 2020).

@@ -10,14 +10,14 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from raan.data import images as image_files
-from raan.data.about import About
-from raan.data.images import Images, Size, open_images
-from raan.data.numbers import open_text
-from raan.data.places import require
-from raan.data.sources import Progress, RemoteFile
+from raan.data.download.places import require
+from raan.data.download.sources import Progress, RemoteFile
+from raan.data.media import images as image_files
+from raan.data.media.images import Images, Size, open_images
+from raan.data.sets.about import About
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.data.tabular.numbers import open_text
 
 # Train, validation and test images of the whole set of 202,599. The paper says 194,599 train; what is left
 # is 8,000, of which RNF, whose setting it follows, selects on one half and tests on the other.

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import platformdirs
 
-from raan.data.fetch import NotFetched, fetch
-from raan.data.remote import Progress, RemoteFile, Source, Stream, Url, Wheel
+from raan.data.download.fetch import NotFetched, fetch
+from raan.data.download.remote import Progress, RemoteFile, Source, Stream, Url, Wheel
 
 __all__ = [
     "CorruptData",

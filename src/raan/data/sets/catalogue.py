@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from raan.data.about import About
-from raan.data.adult import ABOUT as ADULT
-from raan.data.celeba import ABOUT as CELEBA
-from raan.data.celeba import ADVICE as CELEBA_ADVICE
-from raan.data.celeba import ATTRIBUTE_NAMES, IMAGE_NAMES, PARTITION_NAMES
-from raan.data.civil_comments import ABOUT as CIVIL_COMMENTS
-from raan.data.civil_comments import ADVICE as CIVIL_COMMENTS_ADVICE
-from raan.data.civil_comments import NAMES as CIVIL_COMMENTS_NAMES
-from raan.data.measuring_hate_speech import ABOUT as MEASURING_HATE_SPEECH
-from raan.data.measuring_hate_speech import ADVICE as MEASURING_HATE_SPEECH_ADVICE
-from raan.data.measuring_hate_speech import NAMES as MEASURING_HATE_SPEECH_NAMES
-from raan.data.meps import ABOUT as MEPS
-from raan.data.places import look, require
-from raan.data.sources import Progress, RemoteFile, cache_folder, find
+from raan.data.download.places import look, require
+from raan.data.download.sources import Progress, RemoteFile, cache_folder, find
+from raan.data.sets.about import About
+from raan.data.sets.adult import ABOUT as ADULT
+from raan.data.sets.celeba import ABOUT as CELEBA
+from raan.data.sets.celeba import ADVICE as CELEBA_ADVICE
+from raan.data.sets.celeba import ATTRIBUTE_NAMES, IMAGE_NAMES, PARTITION_NAMES
+from raan.data.sets.civil_comments import ABOUT as CIVIL_COMMENTS
+from raan.data.sets.civil_comments import ADVICE as CIVIL_COMMENTS_ADVICE
+from raan.data.sets.civil_comments import NAMES as CIVIL_COMMENTS_NAMES
+from raan.data.sets.measuring_hate_speech import ABOUT as MEASURING_HATE_SPEECH
+from raan.data.sets.measuring_hate_speech import ADVICE as MEASURING_HATE_SPEECH_ADVICE
+from raan.data.sets.measuring_hate_speech import NAMES as MEASURING_HATE_SPEECH_NAMES
+from raan.data.sets.meps import ABOUT as MEPS
 
 State = Literal["here", "can be fetched", "put it there"]
 

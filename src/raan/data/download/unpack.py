@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import NamedTuple
 
-from raan.data.remote import Stream
+from raan.data.download.remote import Stream
 
 CHUNK = 1 << 20
 BYTES = 20 * 10**9

@@ -10,10 +10,10 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float32, Int
 
-from raan.data.columns import MISSING, Numbers, Plain, Sheet, length, take
-from raan.data.encoding import OTHER, Encoding, OneHot, Standardised, fit_category, fit_number
-from raan.data.lines import Layout, Progress, listed
-from raan.data.reading import Type, check_names, nearest, read, settle_types
+from raan.data.tabular.columns import MISSING, Numbers, Plain, Sheet, length, take
+from raan.data.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_category, fit_number
+from raan.data.tabular.lines import Layout, Progress, listed
+from raan.data.tabular.reading import Type, check_names, nearest, read, settle_types
 from raan.fairness.groups import Codes
 
 VERSION = 1  # of what to_dict gives

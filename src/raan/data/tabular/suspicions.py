@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, UInt64
 
-from raan.data.columns import Numbers, Plain, length, missing_rows, take
-from raan.data.lines import listed
 from raan.data.split import Split
 from raan.data.streams import stream
 from raan.data.table import Table
+from raan.data.tabular.columns import Numbers, Plain, length, missing_rows, take
+from raan.data.tabular.lines import listed
 from raan.fairness.groups import UNKNOWN, Codes
 
 SAMPLE = 10_000  # training rows that are looked at for leaks

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from raan.data.columns import Plain, Sheet
-from raan.data.description import Described, aligned, describe_columns
-from raan.data.lines import Layout, Progress
-from raan.data.preprocessing import Preprocessing, Rules, fit_columns, warn
-from raan.data.reading import Type, read, settle_types
 from raan.data.split import Fractions, Sizes, Split
 from raan.data.stratified import stratified_split
-from raan.data.suspicions import identifiers, leaks, repeats, tiny_cells
 from raan.data.table import Table
-from raan.data.targets import check_roles, grouped, labelled
+from raan.data.tabular.columns import Plain, Sheet
+from raan.data.tabular.description import Described, aligned, describe_columns
+from raan.data.tabular.lines import Layout, Progress
+from raan.data.tabular.preprocessing import Preprocessing, Rules, fit_columns, warn
+from raan.data.tabular.reading import Type, read, settle_types
+from raan.data.tabular.suspicions import identifiers, leaks, repeats, tiny_cells
+from raan.data.tabular.targets import check_roles, grouped, labelled
 from raan.fairness.groups import UNKNOWN, Codes
 
 

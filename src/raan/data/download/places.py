@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from raan.data.sources import DataUnavailable, cache_folder
+from raan.data.download.sources import DataUnavailable, cache_folder
 
 
 def look(dataset: str, names: Sequence[str], path: str | Path | None = None) -> Path | None:

@@ -1,0 +1,1 @@
+"""Files found, fetched, verified and unpacked."""

@@ -1,0 +1,1 @@
+"""Images read from folders and archives, texts embedded."""

@@ -1,0 +1,1 @@
+"""The data sets that the library knows by name."""

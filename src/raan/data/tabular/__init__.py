@@ -1,0 +1,1 @@
+"""One's own file or frame: read, described, and turned into numbers."""
