@@ -11,6 +11,7 @@ from typer.testing import CliRunner, Result
 
 from raan.cli.data import data_app
 from raan.data.download.sources import RemoteFile, Url
+from raan.data.sets import catalogue
 from raan.data.sets.catalogue import CATALOGUE
 from web import BODY, SHA256, server, web
 
@@ -89,6 +90,20 @@ def test_a_data_set_that_has_to_be_got_by_hand_says_how(cache: Path) -> None:
     result = run("fetch", "celeba")
     assert result.exit_code == 1
     assert "after agreeing to the terms" in str(result.exception)
+
+
+def test_a_file_to_be_got_by_hand_keeps_no_other_from_being_fetched(
+    small: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    offered = catalogue.CATALOGUE["set"].files[0]
+    by_hand = catalogue.Need(
+        "set", ("terms.bin",), replace(offered, name="terms.bin", sources=()), advice="ask us"
+    )
+    monkeypatch.setitem(catalogue._OTHERWISE, "set", (by_hand, catalogue.Need("set", ("file.bin",), offered)))
+    result = run("fetch", "set")
+    assert result.exit_code == 1
+    assert "ask us" in str(result.exception)
+    assert small.read_bytes() == BODY
 
 
 @pytest.mark.parametrize("command", ["fetch", "check"])

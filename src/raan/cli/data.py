@@ -44,8 +44,12 @@ def fetch(name: Name, as_json: Json = False) -> None:
     from raan.data.sets import catalogue
 
     found = []
+    # What must be got by hand comes last: its error keeps nothing from being fetched.
+    needs = sorted(
+        catalogue.needs(catalogue.named(name)), key=lambda need: need.here is None and not need.can_be_fetched
+    )
     with progress_bar() as bar:
-        for need in catalogue.needs(catalogue.named(name)):
+        for need in needs:
             found.append(catalogue.fetch(need, _shown(bar, need.names[0])))
     if as_json:
         console.print_json(json.dumps([str(path) for path in found]))
