@@ -1,0 +1,49 @@
+"""The study of Table 3 on a file in Civil Comments' layout, with a real sentence encoder."""
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from raan.data.sets.civil_comments import IDENTITIES
+from raan.report.inputs import load
+from raan.report.outline import readings_of
+from raan.study.execute import carry_out
+from raan.study.study import read_study
+
+STUDY = Path(__file__).parents[2] / "studies" / "table-3-civil-comments.toml"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """Two hundred comments, half of them rude, half of them of each identity, where the loader looks for them."""
+    rng = np.random.default_rng(0)
+    toxic = rng.permutation(np.arange(200) % 2)
+    columns = {name: rng.permutation(np.arange(200) % 2) for names in IDENTITIES.values() for name in names[:1]}
+    rest = {name: 0 for names in IDENTITIES.values() for name in names[1:]}
+    words = [f"{'what a fool' if rude else 'how kind'}, number {row}" for row, rude in enumerate(toxic)]
+    (tmp_path / "civil_comments").mkdir()
+    frame = pd.DataFrame({"comment_text": words, "target": toxic, **columns, **rest})
+    frame.to_csv(tmp_path / "civil_comments" / "train.csv", index=False)
+    monkeypatch.setenv("RAAN_DATA", str(tmp_path))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    return tmp_path
+
+
+def test_it_runs_on_civil_comments_once_its_file_is_there(folder):
+    shorter = {"seeds = 5": "seeds = 1", "epochs = 10": "epochs = 1", "l2 = [0, 0.01, 0.1]": "l2 = [0, 0.1]"}
+    text = STUDY.read_text()
+    for old, new in shorter.items():
+        assert old in text
+        text = text.replace(old, new)
+    (folder / STUDY.name).write_text(text)
+    study = read_study(folder / STUDY.name)
+    outcome = carry_out(study, folder / f"{study.name}.jsonl.gz")
+    assert outcome.complete
+    content = load([folder / STUDY.name], folder)
+    readings = readings_of(content)
+    assert [reading.comparison.data for reading in readings] == ["Black", "Muslim", "NeuroDiv", "LGBTQ"]
+    for reading in readings:
+        assert {"ERM", "IRM", "GroupDRO", "SCRAAN"} <= {*reading.chosen}
+        assert (reading.comparison.data, "adam", "SCRAAN") in content.paper
