@@ -18,7 +18,7 @@ from raan.reweighting.cells import Plan
 from raan.reweighting.fitting import stratified_folds
 from raan.reweighting.judge import Judge, count_by_threshold
 from raan.reweighting.path import AIMS, Path, Point, Rule
-from raan.reweighting.search import _neighbours, coarse_plans, search
+from raan.reweighting.search import _neighbours, coarse_plans, most_plans, search
 from reweighting.people import Memory, people
 
 
@@ -98,6 +98,18 @@ def test_tuning_twice_gives_the_same_to_the_last_bit():
         assert first.path_.points == second.path_.points
         np.testing.assert_array_equal(first.predict_proba(X), second.predict_proba(X))
         np.testing.assert_array_equal(first.predict(X), second.predict(X))
+
+
+def test_a_progress_bar_stands_on_standard_error_and_only_when_asked_for(capsys):
+    X, y, a = people(400)
+    model = AANReweighting(LogisticRegression(), aim="equalized_odds", folds=2).fit(X, y, sensitive_features=a)
+    assert capsys.readouterr() == ("", "")
+    model.set_params(verbose=True).fit(X, y, sensitive_features=a)
+    out, err = capsys.readouterr()
+    assert out == ""
+    tried = len({point.fit for point in model.path_.points})
+    assert f"{tried}/{most_plans(2)}" in err
+    assert tried <= most_plans(2)
 
 
 def test_it_neither_reads_nor_moves_the_global_random_state():

@@ -26,7 +26,6 @@ from raan.estimators.network import (
     start,
     trained_module,
 )
-from raan.estimators.progress import Bars, progress_bars
 from raan.estimators.settings import Settings, read_settings
 from raan.estimators.weighted import WeightedRAAN
 from raan.fairness.groups import UNKNOWN, Codes
@@ -34,6 +33,7 @@ from raan.methods.method import Scope
 from raan.models.model import Model, Output
 from raan.models.modules import fixed
 from raan.neighbourhood.balance import has_neighbours
+from raan.training.progress import Bars, progress_bars
 from raan.training.selection import Aim
 from raan.training.stages import second_stage
 from raan.training.train import Schedule

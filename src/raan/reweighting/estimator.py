@@ -2,8 +2,9 @@
 
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import count
 from os import PathLike
 from typing import Any
 
@@ -27,7 +28,8 @@ from raan.reweighting.fitting import (
     stratified_folds,
 )
 from raan.reweighting.judge import Judge, Judged
-from raan.reweighting.search import search
+from raan.reweighting.search import most_plans, search
+from raan.training.progress import progress_bars
 
 
 def _estimator_has(name: str) -> Any:
@@ -68,6 +70,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         min_count: attribute values with fewer rows than this of some class are too rare to judge by.
         n_jobs: how many fits run at a time while the aim is tuned, as in joblib.
         random_state: the seed of the folds; None draws them anew at each fit.
+        verbose: whether to show a progress bar while the aim is tuned.
 
     After `fit`:
         estimator_: the fitted classifier.
@@ -93,6 +96,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         min_count: int = 20,
         n_jobs: int | None = None,
         random_state: int | None = 0,
+        verbose: bool | int = False,
     ) -> None:
         self.estimator = estimator
         self.embedding = embedding
@@ -105,6 +109,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         self.min_count = min_count
         self.n_jobs = n_jobs
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
@@ -216,12 +221,17 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         weights = PlannedWeights(cells, partial(embed, X, self.embedding, len(y)))
         judge = Judge(self.estimator, X, y, group, self._fold(cells))
 
-        def judge_all(plans: Sequence[Plan]) -> list[Judged]:
-            jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
-            return list(Parallel(n_jobs=self.n_jobs)(jobs))
-
         names = tuple(map(class_name, cells.classes.tolist()))
-        self.path_ = search(judge_all, names, str(self.aim), self.accuracy_drop)
+        done, most = count(1), most_plans(len(names))
+        with progress_bars(self.verbose) as bars:
+            tell = bars(f"weights tried for {self.aim}, at most")
+
+            def judge_all(plans: Sequence[Plan]) -> list[Judged]:
+                jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
+                found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+                return list(_telling(found, lambda: tell(next(done), most)))
+
+            self.path_ = search(judge_all, names, str(self.aim), self.accuracy_drop)
         chosen = self.path_.chosen
         self.threshold_ = chosen.threshold
         return weights(chosen.plan)
@@ -231,6 +241,13 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         attributes = len(cells.attribute.names) + 1
         cell = cells.label * attributes + cells.attribute.codes + 1  # unknown attributes, -1, are cells too
         return stratified_folds(cell, self.folds, self.random_state)
+
+
+def _telling(found: Iterable[Judged], tell: Callable[[], None]) -> Iterator[Judged]:
+    """What is found as it comes, told of each."""
+    for each in found:
+        tell()
+        yield each
 
 
 def _by_name(balance: Mapping[Any, float]) -> dict[tuple[str, object], float]:

@@ -41,6 +41,11 @@ def search(judge: JudgeAll, class_names: tuple[str, ...], aim: str, accuracy_dro
     return Path(tuple(tried.points()), rule, accuracy_drop, class_names)
 
 
+def most_plans(classes: int) -> int:
+    """How many plans a search tries at most."""
+    return 1 + len([*coarse_plans(classes)]) + len(TEMPERATURES) + ROUNDS * 2 * classes
+
+
 def coarse_plans(classes: int) -> Iterator[Plan]:
     """The first plans: a coarse grid of exponents, and the paper's two balances, all of them even within cells."""
     exponents = product(OTHER, FAVOURABLE) if classes == 2 else ((s,) * classes for s in COMMON)
