@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -48,6 +50,12 @@ def test_features_are_told_in_the_users_units(table):
     assert told["hours"]["upweighted"] == pytest.approx(40 + 10 * hours[heaviest].mean(), abs=1e-3)
     difference = (hours[heaviest].mean() - hours.mean()) / hours.std()
     assert told["hours"]["difference"] == pytest.approx(difference, abs=1e-3)
+
+
+def test_features_without_names_tell_nobody_anything(table):
+    assert weights_of(table, table.features.numpy(), np.arange(400))["features"]
+    nameless = replace(table, feature_names=())
+    assert weights_of(nameless, table.features.numpy(), np.arange(400))["features"] == []
 
 
 def test_rows_of_unknown_attribute_are_left_out_of_the_weights(table):

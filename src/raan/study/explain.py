@@ -127,17 +127,18 @@ def _features(
     weight: Float[np.ndarray, "row"],
     preprocessing: Preprocessing | None,
 ) -> list[dict[str, Any]]:
-    """The features in which the tenth of people with the largest weights differ most from all."""
+    """The named features in which the tenth with the largest weights differ most from all."""
+    if not table.feature_names:
+        return []
     features = table.features[torch.from_numpy(rows)].double().numpy()
     heaviest = np.argsort(-weight, kind="stable")[: max(1, len(rows) // 10)]
     mean, deviation = features.mean(0), features.std(0)
     lifted = features[heaviest].mean(0)
     difference = np.divide(lifted - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
     centre, unit = _units(table, preprocessing)
-    names = table.feature_names or tuple(f"feature {number}" for number in range(len(mean)))
     return [
         {
-            "feature": names[place],
+            "feature": table.feature_names[place],
             "all": round(float(centre[place] + unit[place] * mean[place]), 4),
             "upweighted": round(float(centre[place] + unit[place] * lifted[place]), 4),
             "difference": round(float(difference[place]), 4),
