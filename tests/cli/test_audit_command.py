@@ -68,3 +68,12 @@ def test_a_missing_prediction_is_told_by_its_line(table):
     result = raan("audit", table, *COLUMNS)
     assert result.returncode == 2
     assert "line 42: the prediction 'said' is missing, as in 1 of 1,200 rows" in said(result)
+
+
+def test_probabilities_are_no_predictions(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame.assign(said=[f"{row / 2000:.4f}" for row in range(1, len(frame) + 1)]).to_csv(table, index=False)
+    result = raan("audit", table, *COLUMNS)
+    assert result.returncode == 2
+    assert "--prediction holds '0.0" in said(result)
+    assert "Are these probabilities or scores?" in said(result)

@@ -81,6 +81,7 @@ def test_a_value_that_is_no_number_is_named_by_line_and_column_and_the_old_outpu
     result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
     assert result.returncode == 2
     assert "line 501: the column 'age' is 'old" in said(result)
+    assert "leave it empty if it is not known" in said(result)
     assert (tmp_path / "p.csv").read_text() == "before"
 
 
@@ -90,6 +91,15 @@ def test_unknown_categories_are_told_and_predicted(fitted, tmp_path):
     result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
     assert result.returncode == 0
     assert "the column 'city' has a category that no training row had in 800 of 800 rows" in said(result)
+
+
+def test_the_data_are_not_written_over(fitted, tmp_path):
+    table, out = fitted
+    (tmp_path / "b.csv").write_bytes(table.read_bytes())
+    result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "." / "b.csv")
+    assert result.returncode == 2
+    assert "is the data themselves" in said(result)
+    assert (tmp_path / "b.csv").read_bytes() == table.read_bytes()
 
 
 def test_a_folder_without_a_model_is_exit_code_2(fitted, tmp_path):

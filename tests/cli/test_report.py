@@ -9,6 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from raan.cli.report import report
+from raan.study.plan import packs
+from raan.study.study import read_study
 from report.records import explanation, line, study, write
 
 pytestmark = pytest.mark.usefixtures("as_users_call")
@@ -82,17 +84,37 @@ def test_several_files_and_a_folder_are_one_report(here: Path) -> None:
 
 
 def test_a_study_file_brings_its_title_rule_and_the_papers_numbers(here: Path) -> None:
-    (here / "results").mkdir()
-    lines = [{**each, "study": "mine", "data": "MEPS"} for each in SMALL]
-    (here / "results" / "mine.jsonl.gz").write_bytes(gzip.compress(write(lines, here / "x").read_bytes()))
     (here / "mine.toml").write_text(
-        'title = "My table"\n[select]\naim = "demographic_parity"\n[[data]]\nname = "meps"\ntitle = "MEPS"\n'
-        '[methods.Vanilla]\n[methods.RAAN]\n[[paper]]\ndata = "MEPS"\nRAAN = [12.5, 0.5]\n'
+        'title = "My table"\nseeds = 2\n[select]\naim = "demographic_parity"\n[[data]]\nname = "meps"\n'
+        'title = "MEPS"\n[methods.Vanilla]\n[methods.RAAN]\ntemperature = 0.5\naveraging_rate = 0.5\n'
+        '[[paper]]\ndata = "MEPS"\nRAAN = [12.5, 0.5]\n'
     )
+    runs = [run for pack in packs(read_study(here / "mine.toml")) for run in pack.runs]
+    lines = [{**each, "study": "mine", "data": "MEPS", "run": run} for each, run in zip(SMALL, runs, strict=True)]
+    # A run that the file no longer plans is not told of.
+    lines += [{**line("GroupDRO", data="MEPS"), "study": "mine"}]
+    (here / "results").mkdir()
+    (here / "results" / "mine.jsonl.gz").write_bytes(gzip.compress(write(lines, here / "x").read_bytes()))
     result = run("mine.toml", "--format", "md")
     assert result.output.startswith("# My table\n")
     assert "the smallest demographic-parity gap" in result.output
     assert "12.5 ± 0.5" in result.output
+    assert "GroupDRO" not in result.output
+
+
+def test_what_is_reported_is_not_written_over(here: Path) -> None:
+    results = write(SMALL, here / "small.jsonl")
+    before = results.read_bytes()
+    result = run(results, "--out", here / "." / "small.jsonl")
+    assert isinstance(result.exception, ValueError)
+    assert "name another file" in str(result.exception)
+    assert results.read_bytes() == before
+
+
+def test_runs_that_wait_in_a_journal_are_told_of(here: Path) -> None:
+    results = write(SMALL, here / "small.jsonl")
+    write(SMALL, here / "small.jsonl.journal")
+    assert "More runs are finished in small.jsonl.journal" in " ".join(run(results).output.split())
 
 
 def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
@@ -115,6 +137,8 @@ def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
         ("text.jsonl", "hello\n", "line 1, is not a run of a study"),
         ("counts.jsonl", json.dumps({**SMALL[0], "test": [[1, 2]] * 21}) + "\n", "expected 12 whole numbers"),
         ("path.jsonl", json.dumps({**SMALL[0], "step": []}) + "\n", "the path has 0 steps"),
+        ("step.jsonl", json.dumps({**SMALL[0], "step": 3}) + "\n", "step is 3; expected a list"),
+        ("chosen.jsonl", json.dumps({**SMALL[0], "chosen": None}) + "\n", "chosen is None; expected a dict"),
         ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected text"),
         ("zip.jsonl.gz", "no gzip\n", "holds no results"),
     ],

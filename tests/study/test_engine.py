@@ -361,6 +361,25 @@ class TestFaults:
             ),
             ('["adam", "sgd"]', '["adam", "sdg"]', r"line 4: styles is 'sdg'; .*did you mean 'sgd'"),
             ("seeds = [3, 5]", "seeds = [3, 3]", "line 3: seeds is .*different seeds"),
+            ("seeds = [3, 5]", "seeds = 2.5", "line 3: seeds is 2.5; expected a number, or a list"),
+            ("[[data]]", "[data]", r"line 18: data is .*; expected tables, each under \[\[data\]\]"),
+            (
+                'name = "toy"\nrows = 400',
+                'name = "table"\nlabel = "y"',
+                "line 18: data.0.path is missing; .*'table'",
+            ),
+            ("[methods.Vanilla]", "[methods]\nVanilla = 3", r"line 24: methods.Vanilla is 3; expected a table"),
+            (STUDY[STUDY.index("[methods") :], "", "line 1: methods is missing; a comparison needs one"),
+            (
+                "[methods.Vanilla]",
+                "[[paper]]\nRAAN = [1, 2]\n[methods.Vanilla]",
+                "line 23: paper.0.data is missing",
+            ),
+            (
+                "[methods.Vanilla]",
+                '[[paper]]\ndata = "toy"\nRAAN = 3\n[methods.Vanilla]',
+                "line 25: paper.0.RAAN is 3; expected .mean, standard",
+            ),
             ("seeds = [3, 5]", "seeds = [3", "is not TOML: .*line"),
         ],
     )

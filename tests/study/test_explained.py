@@ -95,7 +95,7 @@ def test_the_weights_are_those_of_the_model_at_the_chosen_point(finished):
             model = second_stage(method, plain, table, split, (3,), schedule, study.select).model
         points = outputs(model, table, split.train).embedding[0].double().numpy()
         rows = split.train[0].numpy()
-        alone = weights_of(table, points, rows, None, each["balance"], each["temperature"], each["method"])
+        alone = weights_of(table, points, rows, None, each["balance"], each["temperature"])
         assert [cell["mean"] for cell in each["cells"]] == pytest.approx(
             [cell["mean"] for cell in alone["cells"]], abs=2e-3
         )
@@ -131,6 +131,14 @@ def test_carrying_out_an_extension_leaves_the_results_as_they_are(finished, tmp_
     assert study.select == BestWithin("equalized_odds", 0.5)
     assert carry_out(study, path).complete
     assert path.read_bytes() == before
+
+
+def test_runs_of_a_grid_that_was_cut_since_are_not_explained(finished, tmp_path):
+    _, path = finished
+    (tmp_path / "small.toml").write_text(STUDY.replace("[0.1, 0.5]", "0.1"))
+    study = read_study(tmp_path / "small.toml")
+    assert carry_out(study, path).complete
+    assert {each["temperature"] for each in explained(study, path)["weights"]} == {0.1, 0.3}
 
 
 def test_a_study_without_neighbourhoods_has_none(finished, tmp_path):

@@ -12,7 +12,10 @@ from PIL import Image
 from raan.data.media import text
 from raan.data.sets.measuring_hate_speech import EMBEDDING
 from raan.study import deep
+from raan.study.plan import Pack
 from raan.study.sources import DATA, Problem
+from raan.study.study import Data, Stage
+from raan.study.training import problem_of
 
 CELL = 250
 
@@ -145,3 +148,21 @@ def test_images_are_embedded_once_and_a_killed_process_goes_on(
     # With all of it on disk the network is not even loaded.
     monkeypatch.setattr(deep, "_network", lambda weights: pytest.fail("loaded"))
     assert torch.equal(images(options, (0,)).table.features, whole)
+
+
+def test_ones_own_table_is_preprocessed_by_each_seeds_training_rows(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {"wage": rng.normal(size=200), "sex": rng.choice(["f", "m"], 200), "code": rng.integers(0, 3, 200)}
+    )
+    frame.assign(y=rng.integers(0, 2, 200)).to_csv(tmp_path / "own.csv", index=False)
+    options = {
+        "path": str(tmp_path / "own.csv"), "label": "y", "attribute": "sex", "types": {"code": "category"},
+    }  # fmt: skip
+    for seed in (0, 1):
+        here = DATA["table"].load(options, (seed,))
+        wage = here.table.features[here.split.train[0], here.table.feature_names.index("wage")]
+        torch.testing.assert_close(wage.double().mean(), torch.tensor(0.0).double(), atol=1e-6, rtol=0)
+        assert sum(name.startswith("code") for name in here.table.feature_names) == 3
+    study = {"name": "table", "title": "own", "options": options}
+    assert problem_of(Pack("s", Data(**study), "adam", Stage(), Stage(), (), (0,))).table.rows == 200

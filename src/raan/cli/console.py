@@ -38,6 +38,8 @@ OPTIONS = (
     (r"pass Layout\(decimal=(?P<value>'.*?')\)", "give --decimal"),
     (r"Layout\(encoding=(?P<value>'.*?')\)", "--encoding"),
     (r"Rules\(missing=\.\.\.\)", "--missing WORD"),
+    (r"\by_pred\b", "--prediction"),
+    (r"\by_true\b", "--label"),
 )
 """What the doors for programmers advise, and the option that is the same on the command line."""
 

@@ -55,7 +55,7 @@ def predict(
         task = bar.add_task("checking", total=None)
         source = open_source(data, Layout(delimiter, encoding, decimal))
         kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
-        with warnings.catch_warnings(), written(out) as write:
+        with warnings.catch_warnings(), written(out, data) as write:
             warnings.simplefilter("ignore")
             bar.update(task, description="rows", total=source.rows)
             said = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done))

@@ -56,6 +56,8 @@ def report(
     from raan.report.figures import write_figures
     from raan.report.inputs import load
 
+    if out and out.exists() and any(source.exists() and out.samefile(source) for source in results):
+        raise ValueError(f"--out {out} is what is reported, which the report would replace: name another file")
     content = load(results)
     content = replace(
         content,
@@ -100,13 +102,13 @@ def _write(content: Content, form: Format, out: Path | None) -> list[Path]:
         write_page(content, path)
         return [path]
     from raan.report.text import latex_report, markdown_report
+    from raan.study.results import replaced
 
     text = markdown_report(content) if form is Format.MD else latex_report(content)
     if out is None:
         typer.echo(text, nl=False)
         return []
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(text, encoding="utf-8")
+    replaced(out, text.encode())
     return [out]
 
 

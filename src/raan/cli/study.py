@@ -135,7 +135,7 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
     from raan.study.results import read
     from raan.study.views import view
 
-    records = view(read(outcome.path), plan.report)
+    records = view(read(outcome.path), plan)
     for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):
         sheet = key_table(reading, plan.paper)
         grid = Table(

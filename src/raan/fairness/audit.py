@@ -29,6 +29,9 @@ from raan.fairness.metrics import (
 Metric: TypeAlias = Callable[..., Tensor]
 Measure: TypeAlias = Callable[[Metric], Tensor]
 
+MOST_UNSEEN = 20
+"""Classes that may be predicted and never be true."""
+
 
 def audit(
     y_true: object,
@@ -80,7 +83,26 @@ def _encode(y_true: object, y_pred: object, sensitive_features: object) -> tuple
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
     if len(label.names) < 2:
         raise ValueError(f"y_true and y_pred hold one class only, {label.names[0]!r}: expected at least two")
+    _check_classes(label, prediction)
     return label, prediction, attribute
+
+
+def _check_classes(label: Codes, prediction: Codes) -> None:
+    """Raise a ValueError for predictions that look like probabilities or scores: each would be a class."""
+    unseen = [label.names[code] for code in np.setdiff1d(prediction.codes, label.codes)]
+    if len(unseen) > MOST_UNSEEN or any(map(_is_share, unseen)):
+        raise ValueError(
+            f"y_pred holds {unseen[0]!r} and {len(unseen) - 1:,} more values that y_true never has: expected "
+            "classes. Are these probabilities or scores? Cut them at a threshold first"
+        )
+
+
+def _is_share(name: str) -> bool:
+    """Whether the name is that of a number strictly between 0 and 1."""
+    try:
+        return 0 < float(name) < 1
+    except ValueError:
+        return False
 
 
 def _count(label: Codes, attribute: Codes, prediction: Codes) -> Float[Tensor, "label attribute prediction"]:

@@ -45,7 +45,7 @@ def _source(path: Path, folder: Path) -> Content:
         return replace(
             results,
             title=study.title,
-            records=view(results.records, study.report),
+            records=view(results.records, study),
             # The explanation is of what the rule of the study itself chose.
             explanation=None if study.base else results.explanation,
             paper=study.paper,
@@ -76,11 +76,13 @@ def _file(path: Path) -> Content:
     note = (
         f"The last line of {path.name} is torn, as an interrupted writer leaves it; {len(records):,} runs count."
     )
+    journal = path.with_name(path.name.removesuffix(".gz") + ".journal")
+    going_on = f"More runs are finished in {journal.name}: they count once the study has been started again."
     return Content(
         title=", ".join(dict.fromkeys(record.study for record in records)),
         records=records,
         explanation=_explanation(path),
-        notes=[note] if torn else [],
+        notes=[*([note] if torn else []), *([going_on] if journal.is_file() else [])],
     )
 
 

@@ -18,17 +18,16 @@ from raan.report.charts import Chart
 from raan.report.content import Content
 from raan.report.outline import Outline, outline
 from raan.report.palette import COLOURS, DARK_COLOURS, GLYPHS, colour, marker
+from raan.study.results import replaced
 
 
-def write_page(content: Content, path: str | Path) -> None:
-    """Write the page; its folder is made where it is missing."""
-    text = page(content)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    Path(path).write_text(text, encoding="utf-8")
+def write_page(content: Content, path: str | Path, verdict: Sequence[str] = ()) -> None:
+    """Write the page, whole or not at all; its folder is made where it is missing."""
+    replaced(Path(path), page(content, verdict).encode())
 
 
-def page(content: Content) -> str:
-    """The page's HTML.
+def page(content: Content, verdict: Sequence[str] = ()) -> str:
+    """The page's HTML; the verdict, where there is one over all parts, comes first: a headline, then small print.
 
     The template escapes everything that it is given. Beyond that, the page's own policy lets the browser run the
     two scripts whose hashes it names and nothing else, and lets it ask no one for anything.
@@ -37,6 +36,7 @@ def page(content: Content) -> str:
     scripts = [get_plotlyjs(), _resource("page.js")]
     return _template().render(
         whole=whole,
+        verdict=verdict,
         style=Markup(_resource("page.css") + _colours()),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),

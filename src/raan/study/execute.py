@@ -8,8 +8,10 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from itertools import product
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -83,10 +85,12 @@ def _in_workers(
 ) -> Iterator[tuple[int, list[Record]]]:
     """The packs' records as they come, from processes that were born anew, not forked."""
     context = multiprocessing.get_context("spawn")
-    told = context.SimpleQueue()
-    listener = threading.Thread(target=_listen, args=(told, meter), daemon=True)
+    heard, told = context.Pipe(duplex=False)
+    listener = threading.Thread(target=_listen, args=(heard, meter), daemon=True)
     listener.start()
-    pool = ProcessPoolExecutor(min(workers, len(left)), context, initializer=_begin, initargs=(told,))
+    pool = ProcessPoolExecutor(
+        min(workers, len(left)), context, initializer=_begin, initargs=(told, context.Lock())
+    )
     try:
         waiting: dict[Future[list[Record]], int] = {
             pool.submit(_work, number, pack, rule, store): number for number, pack in enumerate(left)
@@ -102,7 +106,7 @@ def _in_workers(
         ) from None
     finally:
         _stop(pool)
-        told.put(None)
+        told.close()  # the last writer: the listener ends, even if a worker was killed in mid-sentence
         listener.join()
 
 
@@ -113,24 +117,31 @@ def _stop(pool: ProcessPoolExecutor) -> None:
     pool.shutdown(wait=True, cancel_futures=True)
 
 
-_told: Any = None
+_told: Connection
+_lock: Any
+"""A worker's line to the parent, and whose turn it is to speak."""
 
 
-def _begin(told: Any) -> None:
+def _begin(told: Connection, lock: Any) -> None:
     """A worker's first breath: one thread, and where to tell its progress."""
-    global _told
-    _told = told
+    global _told, _lock
+    _told, _lock = told, lock
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
 
 
 def _work(number: int, pack: Pack, rule: BestWithin, store: Path) -> list[Record]:
-    return train_pack(pack, rule, store, lambda done, total: _told.put((number, done)))
+    def tell(done: int, total: int) -> None:
+        with _lock:
+            _told.send((number, done))
+
+    return train_pack(pack, rule, store, tell)
 
 
-def _listen(told: Any, meter: "_Meter") -> None:
-    while (message := told.get()) is not None:
-        meter.at(*message)
+def _listen(heard: Connection, meter: "_Meter") -> None:
+    with suppress(EOFError, OSError):
+        while True:
+            meter.at(*heard.recv())
 
 
 class _Meter:

@@ -35,6 +35,7 @@ def weights_of(
     preprocessing: Preprocessing | None = None,
     balance: Balance = "group",
     temperature: float = TEMPERATURE,
+    strength: float = 1.0,
     method: str = "RAAN",
 ) -> dict[str, Any]:
     """The weights that RAAN gives rows in an embedding: by cell, and by what the up-weighted have in common.
@@ -46,12 +47,13 @@ def weights_of(
     known = table.attribute.numpy()[rows] != UNKNOWN
     rows, embedding = rows[known], embedding[known]
     label, attribute = table.label.numpy()[rows], table.attribute.numpy()[rows]
-    weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance)
+    weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance, strength=strength)
     return {
         "data": table.name,
         "method": method,
         "temperature": temperature,
         "balance": balance,
+        "strength": strength,
         "rows": len(rows),
         "cells": list(_cells(table, label, attribute, weight)),
         "features": _features(table, rows, weight, preprocessing),

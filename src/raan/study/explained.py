@@ -23,6 +23,7 @@ from raan.study.study import Data, Study
 from raan.study.summary import choose, comparisons
 from raan.study.threads import one_thread
 from raan.study.training import problem_of, start_of, trained
+from raan.study.views import planned
 from raan.training.selection import BestWithin
 
 
@@ -39,7 +40,7 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
 
     Runs do not keep their models: those that are explained are trained once more.
     """
-    study, file, records = study.carried_out, explanation_of(Path(path)), read(path)
+    study, file, records = study.carried_out, explanation_of(Path(path)), planned(read(path), study)
     runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
     said = {
         "rule": asdict(study.select),
@@ -95,7 +96,17 @@ def _explained(
             model = trained(pack, problem, store, rule).model
             maps.append(map_of(name, table, _embedded(model, table, test), test.numpy()))
         embedding, temperature = _embedded(model, table, train), float(method.temperature)
-        weights.append(weights_of(table, embedding, train.numpy(), None, method.balance, temperature, name))
+        weights.append(
+            weights_of(
+                table,
+                embedding,
+                train.numpy(),
+                balance=method.balance,
+                temperature=temperature,
+                strength=float(method.strength),
+                method=name,
+            )
+        )
     return weights, maps
 
 

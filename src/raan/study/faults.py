@@ -66,6 +66,12 @@ class Source:
             raise self.fault(Where((), key), f"{value!r}; expected a list such as {default}")
         return value
 
+    def tables(self, content: Any, name: str) -> list[Mapping[str, Any]]:
+        """A value that must be an array of tables."""
+        if not isinstance(content, list) or not all(isinstance(each, Mapping) for each in content):
+            raise self.fault(Where((), name), f"{content!r}; expected tables, each under [[{name}]]")
+        return content
+
     def _line(self, where: Where) -> int:
         """The number of the line that sets the key, or of its table's header, or 1."""
         found, current, counts = 1, tuple[str, ...](), dict[str, int]()
@@ -85,12 +91,17 @@ class Source:
 
 def check_keys(source: Source, table: tuple[str, ...], content: Mapping[str, Any], known: Sequence[str]) -> None:
     """An error for a key that means nothing there, with the nearest one that does."""
-    if not isinstance(content, Mapping):
-        raise source.fault(Where(table[:-1], table[-1]), f"{content!r}; expected a table, [{'.'.join(table)}]")
+    check_table(source, table, content)
     for key in content:
         if key not in known:
             listed = ", ".join(known)
             raise source.fault(Where(table, key), f"is not known there{nearest(key, known)}; known are {listed}")
+
+
+def check_table(source: Source, table: tuple[str, ...], content: object) -> None:
+    """An error for what is no table."""
+    if not isinstance(content, Mapping):
+        raise source.fault(Where(table[:-1], table[-1]), f"{content!r}; expected a table, [{'.'.join(table)}]")
 
 
 def nearest(value: object, choices: Iterable[str]) -> str:

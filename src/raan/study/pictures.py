@@ -1,16 +1,15 @@
 """Studies that are no comparison: the paper's pictures, computed as plain data and kept as one JSON file."""
 
 import json
-import os
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from raan.study.convergence import convergence_content
 from raan.study.faults import Source
 from raan.study.options import ConvergenceOptions, RepresentationOptions, ToyOptions, read_options
-from raan.study.plan import hash_of, plain
+from raan.study.plan import hash_of, plain, stage_told
 from raan.study.representation import representation_content
+from raan.study.results import replaced
 from raan.study.study import Entry, Study
 from raan.study.threads import one_thread
 from raan.study.toy import toy_content
@@ -34,7 +33,7 @@ def carry_out_picture(study: Study, path: str | Path) -> dict[str, Any]:
     whole = {"format": 1, "study": study.name, "title": study.title, **defined, "hash": hash_of(defined)}
     whole |= {"versions": versions(), **content}
     text = json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n"
-    _write(Path(path), text)
+    replaced(Path(path), text.encode())
     return dict(json.loads(text))  # as a reader of the file has it
 
 
@@ -45,8 +44,8 @@ def definition(study: Study) -> dict[str, Any]:
         "options": dict(study.options),
         "seeds": list(study.seeds),
         "styles": list(study.styles),
-        "first": asdict(study.first),
-        "second": asdict(study.second),
+        "first": stage_told(study.first),
+        "second": stage_told(study.second),
         "data": [{"name": data.name, "architecture": data.architecture, **data.options} for data in study.data],
         "methods": [_entry(entry) for entry in study.methods],
     }
@@ -56,11 +55,3 @@ def _entry(entry: Entry) -> dict[str, Any]:
     """A method of the study and its dials."""
     dials = {dial: [plain(value) for value in values] for dial, values in entry.dials.items()}
     return {"name": entry.name, "method": entry.method, "learning_rate": list(entry.learning_rate), **dials}
-
-
-def _write(path: Path, text: str) -> None:
-    """The text at the path, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    part.write_text(text, encoding="utf-8")
-    os.replace(part, path)

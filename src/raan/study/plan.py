@@ -59,8 +59,8 @@ class Pack:
         return {
             "data": {"name": self.data.name, **self.data.options},
             "architecture": self.data.architecture,
-            "first": _told(self.first),
-            "second": _told(replace(self.second, learning_rate=(), style=self.style, l2=(0.0,))),
+            "first": stage_told(self.first),
+            "second": stage_told(replace(self.second, learning_rate=(), style=self.style, l2=(0.0,))),
         }
 
     def definition(self, candidate: Candidate, seed: int) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class Pack:
         }
 
 
-def _told(stage: Stage) -> dict[str, Any]:
+def stage_told(stage: Stage) -> dict[str, Any]:
     """The stage as a run's definition has it; a penalty that is none is not in it."""
     told = asdict(stage)
     return told if any(stage.l2) else {key: value for key, value in told.items() if key != "l2"}

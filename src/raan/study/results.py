@@ -58,6 +58,10 @@ class Record:
 
 
 NAMES = tuple(field.name for field in fields(Record))
+CONTAINERS = {
+    **dict.fromkeys(("hyperparameters", "configuration", "versions", "chosen"), dict),
+    **dict.fromkeys(("classes", "attributes", "step", "validation", "test"), list),
+}
 
 
 def line_of(record: Record) -> str:
@@ -84,7 +88,11 @@ def _record(line: str, number: int, path: Path) -> Record:
     """A line's record; keys that a newer version may have added are not looked at."""
     try:
         content = json.loads(line)
-        return Record(**{name: content[name] for name in NAMES})
+        values = {name: content[name] for name in NAMES}
+        for name, kind in CONTAINERS.items():
+            if not isinstance(values[name], kind):
+                raise TypeError(f"{name} is {values[name]!r}; expected a {kind.__name__}")
+        return Record(**values)
     except (json.JSONDecodeError, KeyError, TypeError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{path}, line {number}, is not a run of a study: {what}") from error
@@ -96,7 +104,8 @@ def explanation_of(path: Path) -> Path:
 
 
 def replaced(path: Path, content: bytes) -> None:
-    """Put the content in the file's place in one step: whoever reads sees the old or the new."""
+    """Put the content in the file's place in one step: whoever reads it sees the old or the new."""
+    path.parent.mkdir(parents=True, exist_ok=True)
     part = path.with_name(path.name + ".part")
     part.write_bytes(content)
     os.replace(part, path)

@@ -59,6 +59,7 @@ class DataSource:
     load: Callable[[Mapping[str, Any], Sequence[int]], Problem]
     options: tuple[str, ...]
     own_tables: bool = False
+    required: tuple[str, ...] = ()  # of the options
 
 
 def _adult(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:
@@ -77,13 +78,11 @@ def _toy(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:
 
 
 def _table(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:
-    """One's own file: its preprocessing is fitted on the first seed's training rows of a stratified split."""
+    """One's own file, in a stratified split: each seed's preprocessing is fitted to its own training rows."""
+    (seed,) = seeds
     sizes = tuple(options.get("sizes", (0.6, 0.2, 0.2)))
-    told = _without(options, "sizes", "path")
-    loaded = from_frame(options["path"], sizes=sizes, seed=seeds[0], **told)
-    label, attribute = loaded.table.label.numpy(), loaded.table.attribute.numpy()
-    rows = stack([stratified_split(label, attribute, sizes, seed) for seed in seeds])
-    return Problem(loaded.table, rows, tuple(seeds))
+    loaded = from_frame(options["path"], sizes=sizes, seed=seed, **_without(options, "sizes", "path"))
+    return Problem(loaded.table, stack([loaded.split]), (seed,))
 
 
 def _hate_speech(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:
@@ -150,7 +149,12 @@ DATA: dict[str, DataSource] = {
     "adult": DataSource(_adult, ("path", "sizes", "attribute", "keep_attribute", "keep_missing")),
     "meps": DataSource(_meps, ("path", "sizes", "layout", "keep_attribute", "statements")),
     "toy": DataSource(_toy, ("sizes", "rows", "seed", "bias")),
-    "table": DataSource(_table, ("path", "label", "attribute", "sizes", "ignore", "types", "keep_attribute")),
+    "table": DataSource(
+        _table,
+        ("path", "label", "attribute", "sizes", "ignore", "types", "keep_attribute"),
+        own_tables=True,
+        required=("path", "label", "attribute"),
+    ),
     "measuring_hate_speech": DataSource(_hate_speech, ("path", "identity", "validation"), own_tables=True),
     "civil_comments": DataSource(
         _civil_comments, ("path", "identity", "threshold", "validation"), own_tables=True

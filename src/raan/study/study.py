@@ -1,19 +1,21 @@
 """A study as a TOML file: which data, which methods with which grids, which seeds, and the rule that selects."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from raan.methods import METHODS, grid
-from raan.study.faults import Source, StudyError, Where, check_keys
+from raan.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.study.options import read_options
 from raan.study.sources import DATA
-from raan.study.views import KEYS
 from raan.training.selection import Aim, BestWithin
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]
+
+REPORT = ("data", "styles", "methods", "by")
+"""What [report] may say."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +107,7 @@ def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
 
 def _report(source: Source, content: Mapping[str, Any], base: Study) -> Mapping[str, Any]:
     """What the report is about, in names that the study knows."""
-    check_keys(source, ("report",), content, KEYS)
+    check_keys(source, ("report",), content, REPORT)
     named = {
         "data": [data.title for data in base.data],
         "styles": base.styles,
@@ -145,11 +147,15 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
         first=_stage(source, "first", content.get("first", {})),
         second=_stage(source, "second", content.get("second", {})),
         data=_data(source, content.get("data", [])),
-        methods=tuple(_entry(source, label, each) for label, each in content.get("methods", {}).items()),
-        paper=_paper(content.get("paper", [])),
+        methods=_methods(source, content.get("methods", {})),
+        paper=_paper(source, content.get("paper", [])),
         options=content.get("options", {}),
     )
-    if kind != "comparison":
+    if kind == "comparison":
+        for key in ("data", "methods"):
+            if not getattr(study, key):
+                raise source.fault(Where((), key), "is missing; a comparison needs one at least")
+    else:
         read_options(source, kind, study.options)  # what is wrong with them is told with its line
     return replace(study, report=_report(source, content.get("report", {}), study))
 
@@ -158,7 +164,11 @@ def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
     """The seeds: a list of them, or how many."""
     seeds = content.get("seeds", 5)
     listed = list(range(seeds)) if isinstance(seeds, int) else seeds
-    sound = all(isinstance(seed, int) and seed >= 0 for seed in listed) and len({*listed}) == len(listed) > 0
+    sound = (
+        isinstance(listed, list)
+        and all(isinstance(seed, int) and seed >= 0 for seed in listed)
+        and len({*listed}) == len(listed) > 0
+    )
     if not sound:
         raise source.fault(Where((), "seeds"), f"{seeds!r}; expected a number, or a list of different seeds")
     return tuple(listed)
@@ -212,15 +222,18 @@ def _penalties(source: Source, name: str, content: Mapping[str, Any]) -> tuple[f
     return tuple(float(penalty) for penalty in penalties)
 
 
-def _data(source: Source, content: Sequence[Mapping[str, Any]]) -> tuple[Data, ...]:
+def _data(source: Source, content: Any) -> tuple[Data, ...]:
     """The data sets, each with what its loader understands."""
     several = []
-    for number, each in enumerate(content):
+    for number, each in enumerate(source.tables(content, "data")):
         table = ("data", str(number))
         if "name" not in each:
             raise source.fault(Where(table, "name"), f"is missing; expected one of {', '.join(DATA)}")
         source.check_choice(Where(table, "name"), each["name"], tuple(DATA))
         check_keys(source, table, each, ("name", "title", "architecture", *DATA[each["name"]].options))
+        for key in DATA[each["name"]].required:
+            if key not in each:
+                raise source.fault(Where(table, key), f"is missing; data of the name {each['name']!r} need it")
         source.check_choice(Where(table, "architecture"), each.get("architecture", "mlp"), ("mlp", "linear"))
         options = {key: value for key, value in each.items() if key not in ("name", "title", "architecture")}
         several.append(
@@ -230,6 +243,14 @@ def _data(source: Source, content: Sequence[Mapping[str, Any]]) -> tuple[Data, .
     if len({*titles}) < len(titles):
         raise source.fault(Where(("data", "0"), "title"), f"{titles}; give each data set a title of its own")
     return tuple(several)
+
+
+def _methods(source: Source, content: Any) -> tuple[Entry, ...]:
+    """The methods by the names that the study gives them."""
+    check_table(source, ("methods",), content)
+    for label, each in content.items():
+        check_table(source, ("methods", label), each)
+    return tuple(_entry(source, label, each) for label, each in content.items())
 
 
 def _entry(source: Source, label: str, content: Mapping[str, Any]) -> Entry:
@@ -260,8 +281,16 @@ def _values(method: Any) -> dict[str, Any]:
     return {each.name: getattr(method, each.name) for each in fields(method)}
 
 
-def _paper(content: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str, str], tuple[float, float]]:
+def _paper(source: Source, content: Any) -> dict[tuple[str, str, str], tuple[float, float]]:
     """The paper's numbers by (data set's title, style, method): mean and standard deviation, in percent."""
+    for number, each in enumerate(source.tables(content, "paper")):
+        table = ("paper", str(number))
+        if "data" not in each:
+            raise source.fault(Where(table, "data"), "is missing; expected a data set's title")
+        for method, pair in each.items():
+            sound = isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
+            if method not in ("data", "style") and not sound:
+                raise source.fault(Where(table, method), f"{pair!r}; expected [mean, standard deviation]")
     return {
         (each["data"], each.get("style", "adam"), method): (float(pair[0]), float(pair[1]))
         for each in content

@@ -1,8 +1,9 @@
 """A pack trained: from its candidates and seeds to the records of its runs."""
 
+import json
 import platform
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, astuple, replace
 from functools import lru_cache
 from importlib.metadata import version
@@ -96,17 +97,13 @@ def schedule_of(stage: Stage, style: str) -> Schedule:
 
 def problem_of(pack: Pack) -> Problem:
     """The pack's data and rows."""
-    return _problem(pack.data.name, _frozen(pack.data.options), pack.seeds)
+    return _problem(pack.data.name, json.dumps(pack.data.options), pack.seeds)
 
 
-def _frozen(options: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
-    return tuple((key, tuple(value) if isinstance(value, list) else value) for key, value in options.items())
-
-
-@lru_cache(maxsize=4)
-def _problem(name: str, options: tuple[tuple[str, Any], ...], seeds: tuple[int, ...]) -> Problem:
-    """The data, read once in a process."""
-    return DATA[name].load(dict(options), seeds)
+@lru_cache(maxsize=6)
+def _problem(name: str, options: str, seeds: tuple[int, ...]) -> Problem:
+    """The data, read once in a process; tables of five seeds stay there."""
+    return DATA[name].load(json.loads(options), seeds)
 
 
 def start_of(pack: Pack, problem: Problem, store: Path) -> Model:

@@ -143,10 +143,16 @@ def _check_words(sheet: Sheet, name: str, column: Codes, wanted: Type | None) ->
         return
     if not numeric.all():
         row, word = _first(column, ~numeric)
-        category = "" if wanted else f", or take the column for a category by types={{{name!r}: 'category'}}"
+        # Where numbers are demanded, as by a fitted preprocessing, there are no rules left to change.
+        otherwise = (
+            "leave it empty if it is not known"
+            if wanted
+            else "count it among the missing values by Rules(missing=...), or take the column for a category by "
+            f"types={{{name!r}: 'category'}}"
+        )
         raise ValueError(
             f"{sheet.place(row)}: the column {name!r} is {word!r}, expected a number, as are {share:.1%} of its "
-            f"values: correct it, or count it among the missing values by Rules(missing=...){category}"
+            f"values: correct it, or {otherwise}"
         )
     commas = np.array(["," in word for word in column.names], dtype=bool)
     if commas.any():

@@ -65,14 +65,17 @@ def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> No
 
 
 @contextmanager
-def written(out: Path) -> Iterator[Write]:
+def written(out: Path, data: Path) -> Iterator[Write]:
     """Something that writes frames below one another into a CSV, TSV or Parquet file; "-" is standard output.
 
-    The file is there once it is whole; a crash leaves what was there before.
+    The file is there once it is whole; a crash leaves what was there before. The data themselves are not written
+    over.
     """
     if str(out) == "-":
         yield _text(sys.stdout, ",")
         return
+    if out.exists() and out.samefile(data):
+        raise ValueError(f"{out} is the data themselves, which the predictions would replace: name another file")
     out.absolute().parent.mkdir(parents=True, exist_ok=True)
     part = out.with_name(f".{out.name}.{os.getpid()}.part")
     try:
