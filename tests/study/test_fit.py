@@ -1,24 +1,35 @@
 import math
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
 import torch
 
+from raan.cli.fit import _write
 from raan.data.sets.adult import COLUMNS
 from raan.data.tabular.frame import from_frame
 from raan.fairness.metrics import count
 from raan.files import CorruptModel, Parts, load
 from raan.methods.method import alike
+from raan.report.reading import read
+from raan.report.words import headline, sureness
 from raan.study.compare import four_each
-from raan.study.fit import Wish, fit, judged
+from raan.study.explain import weights_of
+from raan.study.fit import Fit, Wish, fit, judged
 from raan.study.own.boosting import Plain, Rows
+from raan.study.own.card import model_card
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.clock import Clock, OutOfTime
+from raan.study.own.folder import check
 from raan.study.own.networks import Effort, Ground, plain_training, walks
-from raan.study.own.points import Choice, Walk, Within, most_accurate
+from raan.study.own.points import Choice, Walk, Within, most_accurate, settle
+from raan.study.own.records import explained, records
 from raan.study.own.reweighted import GIVEN, Search, given, searched
 from raan.study.own.stored import from_parts, to_parts
+from raan.study.own.words import sentence, verdict
+from raan.study.summary import comparisons
 
 pytestmark = pytest.mark.filterwarnings("ignore::raan.data.tabular.preprocessing.DataWarning")
 
@@ -169,6 +180,145 @@ def test_a_point_where_the_aim_is_undefined_is_never_chosen():
     empty.validation[:, :, 1] = 0
     assert Within("worst_group", 1.0).choose([empty], Choice(walk, 0)) is None
     assert Within("worst_group", 1.0).choose([empty, walk], Choice(walk, 0)) == Choice(walk, 0)
+
+
+def _settled(loaded, *walks, aim="equalized_odds", drop=0.05):
+    """What `fit` makes of walks."""
+    return Fit(loaded, loaded.table, Wish(aim, drop), None, walks, *settle(walks, aim, drop), ())
+
+
+def test_a_plain_model_that_is_saved_is_the_most_accurate_one(loaded):
+    even = _walk("Vanilla", (90, 70), (79, 79))  # the second is fairer by luck: nothing made it so
+    found = _settled(loaded, even, _walk("RAAN", (90, 70), (89, 70)))
+    assert Within("equalized_odds", 0.05).choose(found.walks, found.plain) == Choice(even, 1)
+    assert found.chosen == found.plain == Choice(even, 0)
+    assert "so the plain model that is most accurate there is saved (Vanilla)" in sentence(found)
+    assert "**this is a plain model**" in model_card(found, "hired", ["sex"], "a.csv", "o")
+
+
+def test_the_plain_start_of_a_fairer_method_is_a_plain_model(loaded):
+    fairer = _walk("RAAN", (79, 79), (60, 60))
+    found = _settled(loaded, _walk("Vanilla", (90, 70)), fairer)
+    assert Within("equalized_odds", 0.05).choose(found.walks, found.plain) == Choice(fairer, 0)
+    assert found.chosen == found.plain
+
+
+@pytest.mark.parametrize("rights", [(84, 74), (84, 73.98)])
+def test_a_model_as_fair_and_more_accurate_is_not_called_plain(loaded, rights):
+    found = _settled(loaded, _walk("Vanilla", (80, 70)), _walk("RAAN", (80, 70), rights))
+    assert found.chosen.walk.method == "RAAN"
+    assert not found.improved
+    said, card = sentence(found), model_card(found, "hired", ["sex"], "a.csv", "o")
+    assert "RAAN is about as good for the aim as Vanilla, and more accurate: so it is saved. On test rows" in said
+    assert "RAAN is about as good for that as the plain model, and more accurate." in card
+    assert "plain model is saved" not in said
+    assert "this is a plain model" not in card
+    assert "may have been luck" not in said
+    worse = replace(found.chosen.walk, test=_walk("RAAN", (80, 70), (79, 70)).test)
+    assert "may have been luck" in sentence(replace(found, chosen=Choice(worse, 1)))
+
+
+@pytest.mark.parametrize("walks", [[], [("RAAN", (80, 70))]])
+def test_where_no_fairer_model_was_trained_none_is_said_to_have_done_worse(loaded, walks):
+    found = _settled(loaded, _walk("Boosting", (80, 70)), *(_walk(*walk) for walk in walks))
+    said, card = sentence(found), model_card(found, "hired", ["sex"], "a.csv", "o")
+    for text in (said, card):
+        assert "No model that knows of groups was trained in the time" in text
+        assert "did better" not in text
+
+
+def test_the_verdict_names_the_saved_model_whatever_the_parts_name(loaded):
+    boosting, fairer = _walk("Boosting", (80, 60)), _walk("AANReweighting", (80, 60), (75, 64))
+    found = _settled(loaded, boosting, _walk("Vanilla", (90, 85)), fairer)
+    assert verdict(found)[0].startswith("Saved: Vanilla, a plain model. No model that knows of groups did better")
+    found = _settled(loaded, boosting, fairer)
+    assert verdict(found)[0].startswith("Saved: AANReweighting. On test rows, AANReweighting takes the")
+    assert "it may name another one" in verdict(found)[-1]
+
+
+def test_boosting_is_what_the_methods_over_boosting_are_held_against(loaded):
+    boosting = _walk("Boosting", (80, 60))
+    found = _settled(loaded, _walk("AANReweighting", (80, 60), (75, 64)), boosting)
+    (comparison,) = comparisons(list(records(found)))
+    reading = read(comparison)
+    assert (reading.against, reading.rivals) == ("Boosting", ("AANReweighting",))
+    assert headline(reading).startswith("AANReweighting narrows the")
+    (same,) = comparisons(list(records(_settled(loaded, boosting, _walk("AANReweighting", (80, 60))))))
+    assert "is ahead" not in sureness(read(same))  # its chosen point is plain boosting
+    (alone,) = comparisons(list(records(_settled(loaded, boosting))))
+    assert headline(read(alone)).startswith("Boosting reaches")
+
+
+def test_the_report_begins_with_the_verdict_and_explains_no_weights_that_no_one_gave(loaded, tmp_path):
+    found = fit(loaded, Wish(seconds=0), Clock(0))
+    _write(found, tmp_path, "hired", ["sex"], Path("people.csv"), tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert 0 < page.index("Saved: Boosting, a plain model.") < page.index("Boosting reaches")
+    assert "Whom RAAN weighed more" not in page
+    assert explained(found)["weights"] == []
+
+
+def test_the_weights_that_are_explained_have_the_strength_they_were_trained_with(loaded, trained):
+    found = _settled(loaded, *trained)
+    raan = [walk for walk in trained if walk.method == "RAAN"]
+    told = explained(found)["weights"]
+    assert [each["balance"] for each in told] == ["group", "sample"]
+    for each in told:
+        runs = [walk for walk in raan if walk.hyperparameters["balance"] == each["balance"]]
+        chosen = Within("equalized_odds", 0.05).choose(runs, found.plain) or Choice(runs[0], 0)
+        assert each["strength"] == chosen.walk.hyperparameters["strength"]
+        train = loaded.split.train
+        embedding = chosen.walk.classifier(chosen.point).embed(loaded.table.features[train].numpy())
+        full = weights_of(loaded.table, embedding, train.numpy(), None, each["balance"])
+        for cell, whole in zip(each["cells"], full["cells"], strict=True):
+            assert cell["mean"] - 1 == pytest.approx(each["strength"] * (whole["mean"] - 1), abs=2e-4)
+
+
+def _folder(path, *files):
+    for name in files:
+        (path / name).parent.mkdir(parents=True, exist_ok=True)
+        (path / name).touch()
+    return path
+
+
+def test_the_folder_one_is_in_and_those_above_it_are_refused_before_training(tmp_path, monkeypatch):
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "here")
+    monkeypatch.chdir(tmp_path / "here")
+    for out in (".", "..", "new/..", tmp_path / "link", tmp_path, "/"):
+        with pytest.raises(ValueError, match="is the folder you are in, or holds it"):
+            check(Path(out), force=True)
+    check(Path("new"), force=False)
+    monkeypatch.setattr(Path, "is_mount", lambda path: True)
+    with pytest.raises(ValueError, match="is where a disk is mounted"):
+        check(Path("new"), force=True)
+
+
+def test_only_a_folder_that_raan_wrote_is_replaced(tmp_path):
+    for force in (False, True):
+        for files in (("mine.txt",), ("model/mine.bin",)):
+            with pytest.raises(ValueError, match="is not empty, and no folder that `raan fit` wrote"):
+                check(_folder(tmp_path / files[0][:2], *files), force)
+    for place, name in enumerate(("results.jsonl", "model/raan-model.json")):
+        written = _folder(tmp_path / str(place), name, "mine.txt")
+        check(written, force=True)
+        with pytest.raises(ValueError, match="or replace this one by --force"):
+            check(written, force=False)
+
+
+def test_too_few_rows_of_every_class_are_blamed_on_a_label_of_many_classes():
+    frame = table_of()
+    frame["sex"] = [f"group {row % 12:02d}" for row in range(len(frame))]
+    frame["age"] = frame["age"].astype(str)
+    with pytest.raises(ValueError, match="0 of 12 groups have 10 validation rows or more") as error:
+        judged(from_frame(frame, "age", "sex"))
+    said = str(error.value)
+    assert "The fewest rows, 0, have the class '18' and the group 'group 0" in said
+    assert "the label has the classes 18, 19, 20, 21, 22, 23, 24, 25, ... (62 in all); give one with" in said
+    assert "group 07, ... (12 in all)" in said
+    assert "group 08" not in said
+    with pytest.raises(ValueError, match=r"'yes' and the group 'group 0.': give more rows, or merge rare classes"):
+        judged(from_frame(frame, "hired", "sex"))
 
 
 def test_groups_too_small_to_judge_by_are_unknown_and_told():

@@ -68,7 +68,7 @@ def fit(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     decimal: Decimal = ".",
-    force: Annotated[bool, typer.Option("--force", help="Replace the folder if it is not empty.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace the folder if raan fit wrote it.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -76,7 +76,8 @@ def fit(
 
     Vanilla, RAAN, RL-RAAN and, over gradient boosting, AANReweighting are trained within the time. The model that
     is saved is the best for the aim, on validation rows, among those that lose at most --accuracy-drop points
-    against the best plain model. Test rows are for the report alone.
+    against the best plain model; that one itself, if no model that knows of groups is better. Test rows are for
+    the report alone.
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted before there was a model.
     """
@@ -153,7 +154,7 @@ def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Pat
     from raan.study.own.card import model_card
     from raan.study.own.folder import write_json
     from raan.study.own.records import explained, records
-    from raan.study.own.words import sentence
+    from raan.study.own.words import verdict
     from raan.study.results import explanation_of, line_of
     from raan.training.selection import BestWithin
 
@@ -169,7 +170,8 @@ def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Pat
         records=made,
         explanation=explanation,
         rule=BestWithin(found.wish.aim, found.wish.accuracy_drop),
-        notes=(sentence(found), *found.notes, *found.loaded.warnings),
+        verdict=verdict(found),
+        notes=(*found.notes, *found.loaded.warnings),
         command=shlex.join(["raan", *sys.argv[1:]]),
     )
     write_page(content, folder / "report.html")

@@ -16,7 +16,8 @@ class Content:
     """The runs and everything said about them.
 
     `rule` is None for the one that the records were made with; `explanation` is what an `.explain.json` holds:
-    the weights RAAN gave and maps of embeddings. `notes` are sentences for the reader, such as what is missing;
+    the weights RAAN gave and maps of embeddings. `verdict` is said before all else, where there is one over all
+    parts: a headline, then small print. `notes` are sentences for the reader, such as what is missing;
     `command` is what makes the same report again.
     """
 
@@ -25,5 +26,6 @@ class Content:
     explanation: Mapping[str, Any] | None = None
     paper: Paper | None = None
     rule: Rule | None = None
+    verdict: Sequence[str] = ()
     notes: Sequence[str] = ()
     command: str = ""

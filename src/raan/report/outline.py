@@ -160,7 +160,7 @@ def _section(id: str, reading: Reading, content: Content, numbers: Mapping[str, 
 
 def _weights(id: str, entry: Mapping[str, Any]) -> Weights:
     lifted = max(entry["cells"], key=lambda cell: cell["mean"])
-    dials = ", ".join(f"{dial} {entry[dial]}" for dial in ("temperature", "balance") if dial in entry)
+    dials = ", ".join(f"{dial} {entry[dial]}" for dial in ("temperature", "balance", "strength") if dial in entry)
     return Weights(
         id,
         f"{entry['data']}, {entry['method']}",

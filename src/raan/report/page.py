@@ -21,13 +21,13 @@ from raan.report.palette import COLOURS, DARK_COLOURS, GLYPHS, colour, marker
 from raan.study.results import replaced
 
 
-def write_page(content: Content, path: str | Path, verdict: Sequence[str] = ()) -> None:
+def write_page(content: Content, path: str | Path) -> None:
     """Write the page, whole or not at all; its folder is made where it is missing."""
-    replaced(Path(path), page(content, verdict).encode())
+    replaced(Path(path), page(content).encode())
 
 
-def page(content: Content, verdict: Sequence[str] = ()) -> str:
-    """The page's HTML; the verdict, where there is one over all parts, comes first: a headline, then small print.
+def page(content: Content) -> str:
+    """The page's HTML.
 
     The template escapes everything that it is given. Beyond that, the page's own policy lets the browser run the
     two scripts whose hashes it names and nothing else, and lets it ask no one for anything.
@@ -36,7 +36,7 @@ def page(content: Content, verdict: Sequence[str] = ()) -> str:
     scripts = [get_plotlyjs(), _resource("page.js")]
     return _template().render(
         whole=whole,
-        verdict=verdict,
+        verdict=content.verdict,
         style=Markup(_resource("page.css") + _colours()),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),

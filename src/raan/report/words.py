@@ -42,7 +42,7 @@ def sureness(reading: Reading) -> str:
     if pick is None:
         return ""
     sentences = [_settled(shift(reading.chosen[pick], reading.baseline, reading.aim), reading.against)]
-    ahead = best(reading, tuple(reading.chosen))
+    ahead = best(reading, (pick, *reading.chosen))  # first, so that one that is only as good is not ahead of it
     if ahead not in (pick, None):
         reached = percent(level(reading.chosen[str(ahead)], reading.aim).mean)
         sentences.append(f"On test rows {ahead} is ahead of {pick}, with {reached} %.")

@@ -4,9 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import torch
+from jaxtyping import Int
+from torch import Tensor
 
 from raan.data.table import UNKNOWN, Table
 from raan.data.tabular.frame import Loaded
+from raan.data.tabular.lines import listed
 from raan.methods.method import alike
 from raan.study.compare import four_each
 from raan.study.own.boosting import Plain, Rows
@@ -14,12 +17,15 @@ from raan.study.own.budget import affordable
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.clock import Clock
 from raan.study.own.networks import Effort, Ground, plain_training, walks
-from raan.study.own.points import Choice, Walk, Within, loss, most_accurate
+from raan.study.own.points import Choice, Walk, loss, settle
 from raan.study.own.reweighted import GIVEN, Search, affordable_search, given, searched
 from raan.training.selection import Aim
 
 LEAST_JUDGED = 10
 """A group with fewer validation rows of some class is too small to judge by."""
+
+MANY_CLASSES = 10
+"""A label of more classes may be a number, or another column than was meant."""
 
 BOOSTING_SHARE = 0.6
 """The share of the time that the search of AANReweighting may take."""
@@ -37,7 +43,7 @@ class Wish:
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """All that was trained, the best plain model, and the model that the rule chose."""
+    """All that was trained, the most accurate plain model, and the model that the rule chose."""
 
     loaded: Loaded
     table: Table  # groups too small to judge by are unknown here
@@ -50,10 +56,19 @@ class Fit:
 
     @property
     def improved(self) -> bool:
-        """Whether a method that knows of groups serves the aim better than the best plain model."""
+        """Whether a model that knows of groups was chosen and serves the aim better than the plain one.
+
+        One that serves it about as well is chosen too, if it is more accurate.
+        """
         aim = self.wish.aim
-        better = loss(aim, self.chosen.validation) < loss(aim, self.plain.validation)
-        return not self.chosen.walk.plain and bool(better)
+        hair = 1e-9  # it keeps rounding from deciding
+        better = loss(aim, self.chosen.validation) < loss(aim, self.plain.validation) - hair
+        return not self.chosen.plain and bool(better)
+
+    @property
+    def tried(self) -> bool:
+        """Whether any model that knows of groups was trained."""
+        return any(len(walk.step) > 1 for walk in self.walks if not walk.plain)
 
     def model(self, attributes: tuple[str, ...], label: str) -> TableClassifier:
         """The chosen model with the preprocessing before it, to predict with and to save."""
@@ -83,9 +98,7 @@ def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
         clock.interrupt()
     if clock.interrupted:
         found.notes.append("Training was interrupted: the choice is among what had been trained by then.")
-    reference = most_accurate(found.walks)
-    rule = Within.of(wish.aim, wish.accuracy_drop, reference)
-    chosen = rule.choose(found.walks, reference) or reference
+    reference, chosen = settle(found.walks, wish.aim, wish.accuracy_drop)
     return Fit(loaded, table, wish, found.effort, tuple(found.walks), reference, chosen, tuple(found.notes))
 
 
@@ -165,17 +178,27 @@ def judged(loaded: Loaded) -> tuple[Table, tuple[str, ...]]:
     kept = [name for name, keep in zip(table.attribute_names, enough.tolist(), strict=True) if keep]
     small = [name for name in table.attribute_names if name not in kept]
     if len(kept) < 2:
-        raise ValueError(
-            f"{table.name}: {len(kept)} of {table.attributes} groups have {LEAST_JUDGED} validation rows or more "
-            f"of every class, and two are needed to compare. The groups are {', '.join(table.attribute_names)}: "
-            "give more rows, or an attribute with fewer and larger groups"
-        )
+        raise ValueError(_too_small(table, count, len(kept)))
     if not small:
         return table, ()
     # The last entry is read by UNKNOWN (-1).
     number = torch.cat([torch.where(enough, enough.cumsum(0) - 1, UNKNOWN), torch.tensor([UNKNOWN])])
     note = (
         f"Groups with fewer than {LEAST_JUDGED} validation rows of some class are too small to judge by: "
-        f"{', '.join(small)}. Their rows train the models, but no gap is measured for them."
+        f"{listed(small)}. Their rows train the models, but no gap is measured for them."
     )
     return replace(table, attribute=number[table.attribute], attribute_names=tuple(kept)), (note,)
+
+
+def _too_small(table: Table, count: Int[Tensor, "label attribute"], judged: int) -> str:
+    """What to say where fewer than two groups can be judged: the smallest cell, and what may be at fault."""
+    label, group = divmod(int(count.argmin()), table.attributes)
+    remedy = "give more rows, or merge rare classes and small groups"
+    if table.classes > MANY_CLASSES:
+        remedy = f"the label has the classes {listed(table.class_names)}; give one with fewer, or more rows"
+    return (
+        f"{table.name}: {judged} of {table.attributes} groups have {LEAST_JUDGED} validation rows or more of "
+        f"every class, and two are needed to compare. The groups are {listed(table.attribute_names)}. The fewest "
+        f"rows, {int(count.min())}, have the class {table.class_names[label]!r} and the group "
+        f"{table.attribute_names[group]!r}: {remedy}"
+    )

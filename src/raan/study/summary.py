@@ -19,6 +19,9 @@ from raan.training.selection import BestWithin, Last, Rule
 
 BASELINE = "Vanilla"
 
+BASELINES = (BASELINE, "Boosting")
+"""The methods that know of no groups, of networks and of trees: what the others of their kind are held against."""
+
 
 @dataclass(frozen=True, eq=False)
 class Paths:
@@ -98,9 +101,10 @@ def start(paths: Paths) -> Choice:
 
 
 def baseline(comparison: Comparison) -> tuple[str, Choice]:
-    """What the others are held against: Vanilla under the same rule, or plain training if Vanilla was not run."""
-    if BASELINE in comparison.methods:
-        return BASELINE, choose(comparison.methods[BASELINE], comparison.rule)
+    """What the others are held against: a plain method under the same rule, or plain training if none was run."""
+    for name in BASELINES:
+        if name in comparison.methods:
+            return name, choose(comparison.methods[name], comparison.rule)
     return "plain training", start(next(iter(comparison.methods.values())))
 
 
@@ -130,7 +134,7 @@ def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule | None) -> Comparison:
-    """The records of one data set and style, by method, Vanilla first."""
+    """The records of one data set and style, by method, the plain ones first."""
     first = records[0]
     for record in records:
         if (*record.classes, None, *record.attributes) != (*first.classes, None, *first.attributes):
@@ -139,7 +143,7 @@ def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule | N
                 f"run {first.run}, {list(record.classes)} x {list(record.attributes)} in run {record.run}; "
                 "report them apart, or give their data different names"
             )
-    runs: dict[str, list[Record]] = {BASELINE: []}
+    runs: dict[str, list[Record]] = {name: [] for name in BASELINES}
     for record in records:
         runs.setdefault(record.method, []).append(record)
     paths = {method: _paths(method, here) for method, here in runs.items() if here}

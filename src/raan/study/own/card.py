@@ -100,12 +100,20 @@ def _choice(fit: Fit) -> Iterator[str]:
         f"Trained within {minutes:g} minute{'' if minutes == 1 else 's'}: {methods}. "
         f"Asked for: {AIMS[wish.aim]}, at most {100 * wish.accuracy_drop:g} points of accuracy below the best "
         f"plain model, {plain.walk.method} ({100 * float(plain.validation.accuracy):.1f} % on validation rows). "
-        f"The best point of all methods by that rule, on validation rows, is {fit.chosen.walk.method}'s. Test "
-        "rows took no part in it."
+        f"{_verdict(fit)} Test rows took no part in the choice."
     )
-    if not fit.improved:
-        yield ""
-        yield "No model that knows of groups did better within the allowance: **this is a plain model.**"
+
+
+def _verdict(fit: Fit) -> str:
+    """Why this model."""
+    method, plain = fit.chosen.walk.method, "**this is a plain model**, the most accurate one on validation rows."
+    if fit.improved:
+        return f"The best point of all methods by that rule, on validation rows, is {method}'s."
+    if not fit.chosen.plain:
+        return f"On validation rows, {method} is about as good for that as the plain model, and more accurate."
+    if not fit.tried:
+        return f"No model that knows of groups was trained in the time: {plain}"
+    return f"No model that knows of groups did better than the plain ones within the allowance: {plain}"
 
 
 def _figures(fit: Fit) -> Iterator[str]:

@@ -61,6 +61,11 @@ class Choice(NamedTuple):
     point: int
 
     @property
+    def plain(self) -> bool:
+        """Whether its model knows of no groups: a plain method's, or the plain one that another starts from."""
+        return self.walk.plain or self.point == 0
+
+    @property
     def validation(self) -> Metrics:
         """Its metrics on validation rows."""
         return self.walk.on_validation.map(lambda metric: metric[self.point])
@@ -117,3 +122,13 @@ def most_accurate(walks: Sequence[Walk]) -> Choice:
     """The plain point that is the most accurate on validation rows, the earliest of equal ones."""
     places = [Choice(walk, point) for walk in walks if walk.plain for point in range(len(walk.step))]
     return max(places, key=lambda place: float(place.validation.accuracy))
+
+
+def settle(walks: Sequence[Walk], aim: Aim, accuracy_drop: float) -> tuple[Choice, Choice]:
+    """The most accurate plain point, and the point to save: the best by the rule, or the former if that is plain.
+
+    Among plain points, a better one for the aim is so by luck with the validation rows: nothing made it fairer.
+    """
+    reference = most_accurate(walks)
+    best = Within.of(aim, accuracy_drop, reference).choose(walks, reference)
+    return reference, reference if best is None or best.plain else best

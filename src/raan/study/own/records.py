@@ -101,11 +101,12 @@ def numbers(measured: Metrics) -> dict[str, float | None]:
 
 
 def explained(fit: Fit) -> dict[str, Any]:
-    """The weights of training rows in the plain model's embedding; maps of test rows in it and in RL-RAAN's."""
+    """The weights that RAAN gave training rows, if it was trained; maps of test rows by plain and by RL-RAAN."""
     networks = [walk for walk in fit.walks if walk.method == "Vanilla"]
+    weights = list(_weights(fit))
     if not networks:
         maps = [map_of("the features", fit.table, _seen(fit, None, fit.loaded.split.test), _test(fit))]
-        return explanation(list(_weights(fit, None)), maps)
+        return explanation(weights, maps)
     plain = most_accurate(networks)
     shown = {"plain training": plain}
     fairer = [walk for walk in fit.walks if walk.method == "RL-RAAN"]
@@ -116,16 +117,30 @@ def explained(fit: Fit) -> dict[str, Any]:
         map_of(name, fit.table, _seen(fit, choice, fit.loaded.split.test), _test(fit))
         for name, choice in shown.items()
     ]
-    return explanation(list(_weights(fit, plain)), maps)
+    return explanation(weights, maps)
 
 
-def _weights(fit: Fit, plain: Choice | None) -> Iterator[dict[str, Any]]:
-    """The weights by both balances."""
-    train = fit.loaded.split.train
-    embedding = _seen(fit, plain, train)
+def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
+    """The weights by each balance that RAAN was trained with, as its run that the rule chose gave them."""
+    rows, units = fit.loaded.split.train, fit.loaded.preprocessing
+    rule = Within(fit.wish.aim, fit.wish.accuracy_drop)
+    trained = [walk for walk in fit.walks if walk.method == "RAAN" and len(walk.step) > 1]
     balances: tuple[Literal["group", "sample"], ...] = ("group", "sample")
     for balance in balances:
-        yield weights_of(fit.table, embedding, train.numpy(), fit.loaded.preprocessing, balance)
+        walks = [walk for walk in trained if walk.hyperparameters["balance"] == balance]
+        if walks:
+            run = rule.choose(walks, fit.plain) or Choice(walks[0], 0)
+            dials = run.walk.hyperparameters
+            embedding = _seen(fit, run, rows)  # the same at all points: RAAN trains the head alone
+            yield weights_of(
+                fit.table,
+                embedding,
+                rows.numpy(),
+                units,
+                balance,
+                temperature=dials["temperature"],
+                strength=dials["strength"],
+            )
 
 
 def _test(fit: Fit) -> Int[np.ndarray, "row"]:

@@ -20,27 +20,55 @@ def sentence(fit: Fit) -> str:
     return " ".join(_sentences(fit))
 
 
+def verdict(fit: Fit) -> tuple[str, ...]:
+    """What the report begins with: the saved model and what it changes, then why its parts may name another."""
+    which = f"{fit.chosen.walk.method}{', a plain model' if fit.chosen.plain else ''}"
+    first, *more = _sentences(fit)
+    return (
+        f"Saved: {which}. {first}",
+        *more,
+        "The saved model was chosen against the most accurate plain model of all, network or boosting. Each part "
+        "of this report holds its methods against plain training of their own kind, so it may name another one.",
+    )
+
+
 def _sentences(fit: Fit) -> Iterator[str]:
+    if fit.chosen.plain:
+        yield _why_plain(fit)
+        return
     before, after = fit.plain.test, fit.chosen.test
     metric = MEASURED[fit.wish.aim]
     was, now = 100 * float(getattr(before, metric)), 100 * float(getattr(after, metric))
     cost = 100 * float(after.accuracy - before.accuracy)
-    plain = fit.plain.walk.method
+    method, plain = fit.chosen.walk.method, fit.plain.walk.method
     if not fit.improved:
         yield (
-            "No model that knows of groups did better on validation rows within "
-            f"{100 * fit.wish.accuracy_drop:g} points of accuracy, so a plain model is saved "
-            f"({fit.chosen.walk.method}); more --minutes or a larger --accuracy-drop may find one."
+            f"On validation rows, {method} is about as good for the aim as {plain}, and more accurate: "
+            "so it is saved."
         )
-        return
     yield (
-        f"On test rows, {fit.chosen.walk.method} takes the {METRICS[metric]} from {was:.1f} to {now:.1f} % and "
+        f"On test rows, {method} takes the {METRICS[metric]} from {was:.1f} to {now:.1f} % and "
         f"changes accuracy by {cost:+.1f} points, against {plain}, the plain one most accurate on validation rows."
     )
-    better = now > was if fit.wish.aim == "worst_group" else now < was
-    if not better:
+    fairer = now > was if fit.wish.aim == "worst_group" else now < was
+    if not (fairer if fit.improved else cost > 0):
         yield "The gain on validation rows is not there on test rows: it may have been luck. Do not rely on it."
     yield "One split of the rows was used: the model card gives the intervals."
+
+
+def _why_plain(fit: Fit) -> str:
+    """Why the plain model is saved."""
+    method = fit.chosen.walk.method
+    if not fit.tried:
+        return (
+            "No model that knows of groups was trained in the time, so the plain model that is most accurate on "
+            f"validation rows is saved ({method}); give more --minutes."
+        )
+    return (
+        "No model that knows of groups did better than the plain ones on validation rows within "
+        f"{100 * fit.wish.accuracy_drop:g} points of accuracy, so the plain model that is most accurate there is "
+        f"saved ({method}); more --minutes or a larger --accuracy-drop may find one."
+    )
 
 
 def group_accuracies(fit: Fit, choice: Choice) -> dict[str, float | None]:
