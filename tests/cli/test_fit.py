@@ -37,6 +37,17 @@ def test_the_folder_holds_model_report_results_explanation_and_card(fitted):
     assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing left half-written
 
 
+def test_a_report_of_the_folder_says_what_the_fit_said(fitted, tmp_path):
+    _, out, _ = fitted
+    result = raan("report", out, "--out", tmp_path / "again.html")
+    assert result.returncode == 0, result.stderr
+    headline = json.loads((out / "results.explain.json").read_text())["verdict"][0]
+    assert headline.startswith("Saved: ")
+    for page in (out / "report.html", tmp_path / "again.html"):
+        text = re.sub(r"\s|&nbsp;|\u00a0", "", page.read_text())
+        assert re.sub(r"\s", "", headline) in text
+
+
 def test_the_results_are_records_of_all_methods_from_one_split(fitted):
     _, out, _ = fitted
     records = read(out / "results.jsonl")

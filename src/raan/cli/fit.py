@@ -149,32 +149,26 @@ def _trained(
 
 def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Path, out: Path) -> None:
     """Everything that the folder holds."""
-    from raan.report.content import Content
+    from raan.report.inputs import load
     from raan.report.page import write_page
     from raan.study.own.card import model_card
     from raan.study.own.folder import write_json
     from raan.study.own.records import explained, records
     from raan.study.own.words import verdict
     from raan.study.results import explanation_of, line_of
-    from raan.training.selection import BestWithin
 
     found.model(tuple(attribute), label).save(folder / "model")
-    made = list(records(found))
-    (folder / "results.jsonl").write_text("".join(map(line_of, made)), encoding="utf-8")
-    explanation = explained(found)
-    write_json(explanation, explanation_of(folder / "results.jsonl"))
+    (folder / "results.jsonl").write_text("".join(map(line_of, records(found))), encoding="utf-8")
+    said = {
+        "title": f"{label} in {data.name}, fair by {' × '.join(attribute)}",
+        "verdict": list(verdict(found)),
+        "notes": [*found.notes, *found.loaded.warnings],
+        "command": shlex.join(["raan", *sys.argv[1:]]),
+    }
+    write_json({**explained(found), **said}, explanation_of(folder / "results.jsonl"))
     card = model_card(found, label, attribute, data.name, str(out))
     (folder / "model-card.md").write_text(card, encoding="utf-8")
-    content = Content(
-        title=f"{label} in {data.name}, fair by {' × '.join(attribute)}",
-        records=made,
-        explanation=explanation,
-        rule=BestWithin(found.wish.aim, found.wish.accuracy_drop),
-        verdict=verdict(found),
-        notes=(*found.notes, *found.loaded.warnings),
-        command=shlex.join(["raan", *sys.argv[1:]]),
-    )
-    write_page(content, folder / "report.html")
+    write_page(load([folder]), folder / "report.html")
 
 
 def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:

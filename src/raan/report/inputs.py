@@ -19,6 +19,10 @@ _EXPLAINED = {
 }
 
 
+_SAID = ("title", "verdict", "notes", "command")
+"""What the one who wrote the results may have said of them."""
+
+
 def load(sources: Sequence[str | Path], results: str | Path = "results") -> Content:
     """What several sources hold together; a run that several have counts once. A study's runs are in `results`."""
     parts = [_source(Path(source), Path(results)) for source in sources]
@@ -32,6 +36,7 @@ def load(sources: Sequence[str | Path], results: str | Path = "results") -> Cont
         explanation={key: [each for found in explanations for each in found.get(key, ())] for key in _EXPLAINED},
         paper={key: number for part in parts for key, number in (part.paper or {}).items()},
         rule=next((part.rule for part in parts if part.rule), None),
+        verdict=parts[0].verdict if len(parts) == 1 else (),
         notes=[note for part in parts for note in part.notes],
         command="\n".join(filter(None, (part.command for part in parts))),
     )
@@ -78,11 +83,19 @@ def _file(path: Path) -> Content:
     )
     journal = path.with_name(path.name.removesuffix(".gz") + ".journal")
     going_on = f"More runs are finished in {journal.name}: they count once the study has been started again."
+    explanation = _explanation(path)
+    said = explanation or {}
     return Content(
-        title=", ".join(dict.fromkeys(record.study for record in records)),
+        title=said.get("title", ", ".join(dict.fromkeys(record.study for record in records))),
         records=records,
-        explanation=_explanation(path),
-        notes=[*([note] if torn else []), *([going_on] if journal.is_file() else [])],
+        explanation=explanation,
+        verdict=said.get("verdict", ()),
+        notes=[
+            *said.get("notes", ()),
+            *([note] if torn else []),
+            *([going_on] if journal.is_file() else []),
+        ],
+        command=said.get("command", ""),
     )
 
 
@@ -114,6 +127,10 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
             for entry in found.get(key, ()):
                 if missing := names - set(entry):
                     raise ValueError(f"{', '.join(sorted(missing))} is missing in {key}")
+        for key in _SAID:
+            words = [found.get(key, "")] if key in ("title", "command") else found.get(key, [])
+            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
+                raise ValueError(f"{key} is no text")
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{file} is no explanation of results ({error}); delete it to report without it"
