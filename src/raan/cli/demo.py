@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from raan.fairness.metrics import Metrics
     from raan.study.compare import Curves
 
-ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
-"""How much accuracy may be given up, for the trade-off; the table is at half a point."""
-
 TABLE_ALLOWANCE = 0.005
 
 
@@ -123,7 +120,7 @@ def _words(chosen: dict[str, Metrics]) -> str:
 def _draw(curves: dict[str, Curves], path: Path) -> None:
     """The trade-off: what each allowance of accuracy buys, chosen on validation rows."""
     from raan.report.figures import trade_off
-    from raan.training.selection import Aim, BestWithin
+    from raan.training.selection import ALLOWANCES, Aim, BestWithin
 
     aims: dict[str, Aim] = {
         "worst_group_accuracy": "worst_group",

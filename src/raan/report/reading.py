@@ -11,10 +11,7 @@ from torch import Tensor
 from raan.report.measures import AIMS, Measure, aim_of
 from raan.study.statistics import Difference, Estimate, estimate
 from raan.study.summary import BASELINE, Choice, Comparison, baseline, choose, paired, start
-from raan.training.selection import Aim, BestWithin
-
-ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
-"""How much accuracy may be given up, along a trade-off."""
+from raan.training.selection import ALLOWANCES, Aim, BestWithin
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,6 +32,14 @@ HELD_OUT = 0.1
 """The share of the training environments that selects."""
 
 
+def hash_of_table(table: Table) -> str:
+    """A short name for all that is learnt from."""
+    digest = hashlib.sha256()
+    for part in (table.features, table.label, table.attribute):
+        digest.update(part.contiguous().numpy(force=True).tobytes())
+    return digest.hexdigest()[:16]
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A table, and each seed's rows that train, select and judge."""
@@ -43,10 +51,7 @@ class Problem:
     @property
     def hash(self) -> str:
         """The hash of all that the table holds."""
-        digest = hashlib.sha256()
-        for part in (self.table.features, self.table.label, self.table.attribute):
-            digest.update(part.contiguous().numpy(force=True).tobytes())
-        return digest.hexdigest()[:16]
+        return hash_of_table(self.table)
 
 
 @dataclass(frozen=True)

@@ -186,7 +186,7 @@ def _rounded(several: Metrics) -> dict[str, float | None]:
 
 
 @lru_cache
-def versions() -> dict[str, str]:
+def versions(*more: str) -> dict[str, str]:
     """The versions of what the numbers may depend on."""
-    named = {name: version(name) for name in ("raan", "torch", "numpy")}
+    named = {name: version(name) for name in ("raan", "torch", "numpy", *more)}
     return {**named, "python": platform.python_version()}

@@ -12,6 +12,9 @@ from raan.fairness.metrics import Metrics
 
 Aim = Literal["equalized_odds", "demographic_parity", "worst_group"]
 
+ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
+"""Losses of accuracy between which a trade-off is walked."""
+
 
 @runtime_checkable
 class Rule(Protocol):

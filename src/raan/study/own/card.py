@@ -12,7 +12,7 @@ from raan.fairness.bootstrap import Estimate
 from raan.fairness.findings import Audit
 from raan.study.fit import Fit
 from raan.study.own.points import Choice
-from raan.study.own.records import versions
+from raan.study.training import versions
 
 AIMS = {
     "equalized_odds": "the smallest equalized odds gap",
@@ -73,7 +73,7 @@ def _lines(fit: Fit, label: str, attributes: Sequence[str], source: str, folder:
     yield from ("", "## Limits", "", *(f"- {line}" for line in _limits(fit)))
     yield from ("", "## Use", "", *_use(folder))
     yield from ("", "## Made with", "")
-    yield ", ".join(f"{name} {number}" for name, number in versions().items()) + "."
+    yield ", ".join(f"{name} {number}" for name, number in versions("scikit-learn").items()) + "."
 
 
 def _needs(fit: Fit, attributes: Sequence[str]) -> str:

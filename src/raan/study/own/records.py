@@ -1,22 +1,20 @@
 """What `raan fit` trained, in the format of results that reports are made from, and its explanation."""
 
-import hashlib
-import json
-import platform
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import Any, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Int
 
-from raan.data.table import Table
 from raan.fairness.metrics import Metrics
 from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.study.fit import Fit
 from raan.study.own.points import Choice, Walk, Within, most_accurate
+from raan.study.plan import hash_of
 from raan.study.results import Record
+from raan.study.sources import hash_of_table
+from raan.study.training import versions
 from raan.training.selection import BestWithin
 
 STUDY = "raan fit"
@@ -25,7 +23,7 @@ METRICS = ("accuracy", "demographic_parity_gap", "equalized_odds_gap", "worst_gr
 
 def records(fit: Fit) -> Iterator[Record]:
     """A record for each walk."""
-    data_hash, versions_now, configured = hash_of(fit.table), versions(), configuration(fit)
+    data_hash, versions_now, configured = hash_of_table(fit.table), versions("scikit-learn"), configuration(fit)
     for walk in fit.walks:
         defined: dict[str, Any] = {
             "data_hash": data_hash,
@@ -35,7 +33,7 @@ def records(fit: Fit) -> Iterator[Record]:
             "configuration": configured,
         }
         yield Record(
-            run=_digest(json.dumps(defined, sort_keys=True).encode()),
+            run=hash_of(defined),
             study=STUDY,
             data=fit.table.name,
             style="boosting" if walk.method in ("Boosting", "AANReweighting") else "network",
@@ -61,22 +59,6 @@ def configuration(fit: Fit) -> dict[str, Any]:
         "parts": fit.effort.parts,
     }
     return {"split": sizes, "split_seed": fit.wish.seed, "seconds": fit.wish.seconds, "effort": effort}
-
-
-def versions() -> dict[str, str]:
-    """The versions of what computed the results."""
-    found = {name: version(name) for name in ("raan", "torch", "numpy", "scikit-learn")}
-    return {**found, "python": platform.python_version()}
-
-
-def hash_of(table: Table) -> str:
-    """A hash of all that is learnt from."""
-    parts = table.features, table.label, table.attribute
-    return _digest(b"".join(np.ascontiguousarray(part.numpy()).tobytes() for part in parts))
-
-
-def _digest(content: bytes) -> str:
-    return hashlib.sha256(content).hexdigest()[:16]
 
 
 def _chosen(walk: Walk, rule: BestWithin) -> dict[str, Any]:

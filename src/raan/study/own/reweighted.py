@@ -19,10 +19,7 @@ from raan.reweighting.path import Path, Point
 from raan.study.own.boosting import Plain, Rows, as_fitted
 from raan.study.own.clock import Clock, OutOfTime
 from raan.study.own.points import Walk
-from raan.training.selection import Aim
-
-ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
-"""The allowances of accuracy whose points make the walk, beside the user's own."""
+from raan.training.selection import ALLOWANCES, Aim
 
 FOLDS = 3
 FITS = 28 * FOLDS
