@@ -38,7 +38,12 @@ NAMES = {
 def written() -> dict[Path, str]:
     """Every file that holds numbers of results, with the text that it must have."""
     pages = {PAGES / f"{file.stem}.md": _page(file) for file in _with_results()}
-    return {**pages, PAGES / "README.md": _index(), ROOT / "README.md": _readme(), TABULAR: _tabular()}
+    return {
+        **pages,
+        PAGES / "README.md": _index(),
+        ROOT / "README.md": _readme(),
+        TABULAR: _with_comparisons(TABULAR.read_text(encoding="utf-8")),
+    }
 
 
 def _with_results() -> list[Path]:
@@ -83,16 +88,16 @@ def _readme() -> str:
     for file in _with_results():
         if BEGIN.format(file.stem) in text:
             text = _filled(text, file.stem, "\n".join(_summary(file)))
-    return text
+    return _with_comparisons(text)
 
 
-def _tabular() -> str:
-    """The guide to tabular data with the comparison of AANReweighting filled in."""
-    text = TABULAR.read_text(encoding="utf-8")
+def _with_comparisons(text: str) -> str:
+    """The text with the comparisons of AANReweighting that it has places for."""
     found = dict(summaries(read()))
-    for estimator in ("logistic", "boosting"):
-        for drop in DROPS:
-            text = _filled(text, f"{estimator} within {drop}", "\n".join(_compared(found, estimator, drop)))
+    for estimator, drop in product(("logistic", "boosting"), DROPS):
+        name = f"{estimator} within {drop}"
+        if BEGIN.format(name) in text:
+            text = _filled(text, name, "\n".join(_compared(found, estimator, drop)))
     return text
 
 
@@ -124,9 +129,7 @@ def _cell(rows: np.ndarray, column: int, best: bool) -> str:
 def _filled(text: str, name: str, table: str) -> str:
     """The text with the table in the place that has the name."""
     begin = BEGIN.format(name) + "\n"
-    before, found, rest = text.partition(begin)
-    if not found:
-        raise ValueError(f"there is no {begin.strip()} to write the table to")
+    before, _, rest = text.partition(begin)
     return f"{before}{begin}\n{table}\n\n{END}{rest.partition(END)[2]}"
 
 
