@@ -2,11 +2,9 @@ import csv
 import json
 import os
 import re
-import shlex
 import signal
 import subprocess
 from contextlib import suppress
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -289,22 +287,6 @@ def test_an_interruption_before_there_is_a_model_is_exit_code_130(tmp_path, term
     assert process.returncode == 130, shown
     assert "Traceback" not in shown
     assert not (tmp_path / "o").exists()
-
-
-def test_every_command_of_the_guide_runs(tmp_path):
-    guide = (Path(__file__).parents[2] / "docs" / "guides" / "one-command.md").read_text()
-    commands = [line for line in guide.splitlines() if line.startswith("raan ") and "--help" not in line]
-    assert [shlex.split(command)[1] for command in commands] == ["fit", "predict", "audit", "audit"]
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    for command in (line for line in readme.splitlines() if line.startswith(("raan fit", "raan pre", "raan au"))):
-        assert command in commands  # the README's are the guide's, and run here
-    people(tmp_path / "people.csv")
-    people(tmp_path / "new.csv", rows=300, seed=1)
-    for command in commands:
-        words = shlex.split(command.replace("--minutes 5", "--minutes 0.2"))
-        result = raan(*words[1:], cwd=tmp_path)
-        assert result.returncode in ((0, 1) if "--fail-above" in command else (0,)), (command, result.stderr)
-    assert len(pd.read_csv(tmp_path / "predictions.csv")) == 300
 
 
 def test_real_rows_give_a_model_within_the_allowance(real_data, tmp_path):
