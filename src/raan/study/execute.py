@@ -139,9 +139,14 @@ def _work(number: int, pack: Pack, rule: BestWithin, store: Path) -> list[Record
 
 
 def _listen(heard: Connection, meter: "_Meter") -> None:
-    with suppress(EOFError, OSError):
-        while True:
-            meter.at(*heard.recv())
+    """Tell what the workers say until the last of them is gone; a display that fails keeps no worker waiting."""
+    while True:
+        try:
+            message = heard.recv()
+        except (EOFError, OSError):
+            return
+        with suppress(OSError):
+            meter.at(*message)
 
 
 class _Meter:
