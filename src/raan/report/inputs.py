@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from raan.report.content import Content
-from raan.study.results import Record, explanation_of, read
+from raan.study.results import Record, explanation_of, journal_of, read
 from raan.study.study import read_study
 from raan.study.views import view
 
@@ -17,7 +17,6 @@ _EXPLAINED = {
     "weights": {"data", "method", "cells", "features"},
     "maps": {"data", "name", "x", "y", "label", "attribute", "classes", "attributes", "separability"},
 }
-
 
 _SAID = ("title", "verdict", "notes", "command")
 """What the one who wrote the results may have said of them."""
@@ -67,8 +66,8 @@ def _source(path: Path, folder: Path) -> Content:
 
 def _file(path: Path) -> Content:
     """The runs of a results file, and the explanation beside it."""
+    journal = journal_of(path)
     if not path.is_file():
-        journal = path.with_name(path.name.removesuffix(".gz") + ".journal")
         hint = f"; the runs finished so far are in {journal}" if journal.is_file() else ""
         raise ValueError(f"{path} is not there{hint}; expected a results file, which `raan study` writes")
     records = read(path)
@@ -81,7 +80,6 @@ def _file(path: Path) -> Content:
     note = (
         f"The last line of {path.name} is torn, as an interrupted writer leaves it; {len(records):,} runs count."
     )
-    journal = path.with_name(path.name.removesuffix(".gz") + ".journal")
     going_on = f"More runs are finished in {journal.name}: they count once the study has been started again."
     explanation = _explanation(path)
     said = explanation or {}

@@ -98,6 +98,11 @@ def _record(line: str, number: int, path: Path) -> Record:
         raise ValueError(f"{path}, line {number}, is not a run of a study: {what}") from error
 
 
+def journal_of(path: Path) -> Path:
+    """Where the finished runs of a study that goes on wait until they are settled."""
+    return path.with_name(path.name.removesuffix(".gz") + ".journal")
+
+
 def explanation_of(path: Path) -> Path:
     """Where the explanation of a results file stands: NAME.explain.json beside NAME.jsonl or NAME.jsonl.gz."""
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".jsonl") + ".explain.json")
@@ -149,7 +154,7 @@ def opened(path: str | Path) -> Iterator[Results]:
     """The results at the path, with what earlier processes finished; refused while another process has them."""
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    journal = path.with_name(path.name.removesuffix(".gz") + ".journal")
+    journal = journal_of(path)
     with _locked(path.with_name(path.name + ".lock")):
         _mend(journal)
         earlier = [*(read(path) if path.exists() else []), *(read(journal) if journal.exists() else [])]
