@@ -1,0 +1,100 @@
+"""Errors and notes that know their parts, so that each door can phrase them in its own words.
+
+Python says `ignore=['id']` where the command line says `--ignore id`: a message keeps such an `Option` as it is, and
+whoever shows the message decides how options are spelt.
+"""
+
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Option:
+    """A parameter of a door, by the name that the command line also has; with a value, the advice to pass it.
+
+    `python` is how Python spells it, where that is not `name=value`.
+    """
+
+    name: str
+    value: str | None = None
+    python: str | None = None
+
+
+Spelling = Callable[[Option], str]
+
+
+def in_python(option: Option) -> str:
+    """The option as a keyword argument."""
+    if option.python is not None:
+        return option.python
+    return option.name if option.value is None else f"{option.name}={option.value!r}"
+
+
+def in_shell(renamed: Mapping[str, str] | None = None) -> Spelling:
+    """Spell options as the command line does; `renamed` gives those that a command calls otherwise."""
+
+    def spell(option: Option) -> str:
+        name = f"--{(renamed or {}).get(option.name, option.name).replace('_', '-')}"
+        return name if option.value is None else f"{name} {shlex.quote(option.value)}"
+
+    return spell
+
+
+class Message(str):
+    """Text in Python's spelling that still knows the options in it."""
+
+    parts: tuple["str | Option", ...]
+
+    def __new__(cls, *parts: "str | Option") -> "Message":
+        """The parts one after the other; a part may be a message again."""
+        flat = [piece for part in parts for piece in (part.parts if isinstance(part, Message) else (part,))]
+        text = super().__new__(
+            cls, "".join(in_python(part) if isinstance(part, Option) else part for part in flat)
+        )
+        text.parts = tuple(flat)
+        return text
+
+    def spell(self, spelling: Spelling) -> str:
+        """The text with its options spelt so."""
+        return "".join(spelling(part) if isinstance(part, Option) else part for part in self.parts)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message, self.parts
+
+
+class InputError(ValueError):
+    """An argument that cannot be used: which one, what came, what was expected, and what to do about it."""
+
+    def __init__(
+        self, argument: str | Option, came: str | Message, expected: str | Message, remedy: str | Message = ""
+    ) -> None:
+        self.argument, self.came, self.expected, self.remedy = argument, came, expected, remedy
+        tail = ("; ", remedy) if remedy else ()
+        self.message = Message(argument, " ", came, ": expected ", expected, *tail)
+        super().__init__(str(self.message))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.argument, self.came, self.expected, self.remedy)
+
+
+class InputTypeError(InputError, TypeError):
+    """An argument of a type that cannot be used."""
+
+
+class MissingExtra(ImportError):
+    """Something that is not installed: what needs it, and the extra that brings it."""
+
+    def __init__(self, what: str, extra: str) -> None:
+        self.what, self.extra = what, extra
+        super().__init__(f"{what} needs the extra {extra!r}: pip install 'raan[{extra}]'")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.what, self.extra)
+
+
+def spell(text: object, spelling: Spelling) -> str:
+    """A message or an error as a door phrases it; other text stays as it is."""
+    message = getattr(text, "message", text)
+    return message.spell(spelling) if isinstance(message, Message) else str(text)
