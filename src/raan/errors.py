@@ -1,7 +1,7 @@
 """Errors and notes that know their parts, so that each door can phrase them in its own words.
 
-Python says `ignore=['id']` where the command line says `--ignore id`: a message keeps such an `Option` as it is, and
-whoever shows the message decides how options are spelt.
+Python says `ignore=['id']` where the command line says `--ignore id`: a message keeps such an `Option` as it is,
+and whoever shows the message decides how options are spelt.
 """
 
 import shlex
@@ -30,6 +30,10 @@ def in_python(option: Option) -> str:
     if option.python is not None:
         return option.python
     return option.name if option.value is None else f"{option.name}={option.value!r}"
+
+
+def _python(part: str | Option) -> str:
+    return in_python(part) if isinstance(part, Option) else part
 
 
 def in_shell(renamed: Mapping[str, str] | None = None) -> Spelling:
