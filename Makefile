@@ -1,14 +1,20 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+# One worker per core (two per core gain nothing), each with one thread: see tests/conftest.py.
+WORKERS ?= logical
+PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test check figures results bench clean
+.PHONY: demo test test-all check figures results bench clean
 
 demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
 
-test: $(READY)  ## every test
-	$(BIN)/python -m pytest -q
+test: $(READY)  ## every test but the exhaustive ones
+	$(PYTEST) -m 'not exhaustive'
+
+test-all: test  ## every test: those of `make test`, then the exhaustive ones
+	$(PYTEST) -m exhaustive
 
 check: $(READY)  ## ruff, mypy (strict), the layers
 	$(BIN)/ruff check .

@@ -1,4 +1,11 @@
+"""What all tests share: one thread each, the real data, an empty cache."""
+
 import os
+
+# Set before torch is imported and the workers start: there is one process per core, and threads that wait for one
+# spin. The processes that tests start inherit it.
+os.environ["OMP_NUM_THREADS"] = os.environ["MKL_NUM_THREADS"] = "1"
+
 from pathlib import Path
 
 import jaxtyping

@@ -228,7 +228,8 @@ class TestInterruptions:
             "two.jsonl.gz.lock",
         ]
 
-    def test_killed_at_ten_random_moments_it_ends_with_the_same_bytes(self, study_file, tmp_path):
+    @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.exhaustive)])
+    def test_killed_at_random_moments_it_ends_with_the_same_bytes(self, kills, study_file, tmp_path):
         study = read_study(study_file)
         carry_out(study, tmp_path / "whole.jsonl")
         whole = read(tmp_path / "whole.jsonl")
@@ -243,7 +244,7 @@ class TestInterruptions:
             "--quiet",
         ]
         rng, seen = random.Random(0), set()
-        for _ in range(10):
+        for _ in range(kills):
             before = journal.stat().st_size if journal.exists() else 0
             child = subprocess.Popen(command)
             # Only from the first fresh record on does a kill meet work; then at a random moment of it.
