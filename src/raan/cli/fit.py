@@ -83,7 +83,8 @@ def fit(
     """
     begun = monotonic()
     from raan.data.tabular.lines import Layout
-    from raan.study.own.folder import check, written_whole
+    from raan.files.write import write_folder
+    from raan.study.own.folder import check
 
     check(out, force)
     layout = Layout(delimiter, encoding, decimal)
@@ -92,7 +93,7 @@ def fit(
         loaded = _read(data, label, attribute, ignore, category, missing, keep_attribute, seed, layout)
         found = _trained(loaded, aim, accuracy_drop / 100, 60 * minutes, seed, begun, told)
         told("explaining and writing", 1, 1)
-        with written_whole(out) as folder:
+        with write_folder(out) as folder:
             _write(found, folder, label, attribute, data, out)
     if as_json:
         sys.stdout.write(json.dumps(_summary(found, out, monotonic() - begun), ensure_ascii=False) + "\n")

@@ -101,14 +101,14 @@ def _write(content: Content, form: Format, out: Path | None) -> list[Path]:
         path = out or Path("report.html")
         write_page(content, path)
         return [path]
+    from raan.files.write import write_text
     from raan.report.text import latex_report, markdown_report
-    from raan.study.results import replaced
 
     text = markdown_report(content) if form is Format.MD else latex_report(content)
     if out is None:
         typer.echo(text, nl=False)
         return []
-    replaced(out, text.encode())
+    write_text(out, text)
     return [out]
 
 

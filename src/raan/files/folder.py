@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 from torch import Tensor, nn
 
 from raan.files.plain import from_json, to_json
+from raan.files.write import write_bytes
 
 MANIFEST = "raan-model.json"
 FORMAT = "raan model"
@@ -38,6 +39,9 @@ HARMLESS = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 
 _DATA = re.compile(r"[a-z]+-[0-9a-f]{16}\.(safetensors|skops)")
 """The names of data files; nothing else in a folder is ever read or removed."""
+
+_PART = re.compile(r"\.(.+)\.[0-9a-f]+\.part")
+"""What a save that was cut short may leave, by `write_bytes`."""
 
 
 class CorruptModel(ValueError):
@@ -67,7 +71,7 @@ def save(model: Any, folder: str | os.PathLike[str]) -> None:
     files = {part: _write_data(path, part, *packed) for part, packed in data.items()}
     manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "raan": version("raan")}
     manifest |= {"files": files, "content": content}
-    _write(path / MANIFEST, _sealed(manifest))
+    write_bytes(path / MANIFEST, _sealed(manifest))
     _remove_others(path, {file["name"] for file in files.values()})
 
 
@@ -137,31 +141,16 @@ def _write_data(folder: Path, part: str, suffix: str, data: bytes) -> dict[str, 
     """Write a data file under a name that its content gives it; what the manifest says of it."""
     digest = _digest(data)
     name = f"{part}-{digest[:16]}{suffix}"
-    _write(folder / name, data)
+    write_bytes(folder / name, data)
     return {"name": name, "sha256": digest, "bytes": len(data)}
-
-
-def _write(file: Path, data: bytes) -> None:
-    """Write the file and see it onto the disk, then put it in its place in one step."""
-    part = file.with_name(f"{file.name}.part")
-    with part.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    os.replace(part, file)
-    with suppress(OSError):  # where folders cannot be opened, they cannot be synced either
-        descriptor = os.open(file.parent, os.O_RDONLY)
-        try:
-            os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
     """Remove the data files of the model that was here before, and what crashed saves have left."""
     for file in folder.iterdir():
-        stem = file.name.removesuffix(".part")
-        if file.name not in kept and (_DATA.fullmatch(stem) or (stem == MANIFEST != file.name)):
+        part = _PART.fullmatch(file.name)
+        written = part.group(1) if part else file.name
+        if file.name not in kept and (_DATA.fullmatch(written) or (part and written == MANIFEST)):
             file.unlink(missing_ok=True)
 
 

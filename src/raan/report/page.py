@@ -14,16 +14,16 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
+from raan.files.write import write_text
 from raan.report.charts import Chart
 from raan.report.content import Content
 from raan.report.outline import Outline, outline
 from raan.report.palette import COLOURS, DARK_COLOURS, GLYPHS, colour, marker
-from raan.study.results import replaced
 
 
 def write_page(content: Content, path: str | Path) -> None:
     """Write the page, whole or not at all; its folder is made where it is missing."""
-    replaced(Path(path), page(content).encode())
+    write_text(path, page(content))
 
 
 def page(content: Content) -> str:

@@ -1,7 +1,6 @@
 """Images as features: a pretrained EfficientNet-lite0 looks at each once, and what it saw is kept on disk."""
 
 import hashlib
-import os
 from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from raan.data.download.sources import Progress, cache_folder
 from raan.data.media.images import Images, Size, pixels
+from raan.files.write import write_whole
 
 SIZE: Size = (160, 128)
 """Height and width: nearly CelebA's proportions, so that no hair is cut off, and whole strides of the network."""
@@ -95,7 +95,5 @@ def _place(folder: Path, start: int) -> Path:
 
 def _keep(place: Path, features: Float32[Tensor, "image feature"]) -> None:
     """Write the block, all of it or nothing."""
-    part = place.with_name(f"{place.stem}.{os.getpid()}.part")
-    with part.open("wb") as stream:
+    with write_whole(place) as part, part.open("wb") as stream:
         np.save(stream, features.numpy())
-    os.replace(part, place)

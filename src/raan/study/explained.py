@@ -13,12 +13,13 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.table import Table
+from raan.files.write import write_text
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model
 from raan.models.outputs import outputs
 from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.study.plan import Pack, candidates
-from raan.study.results import Record, explanation_of, read, replaced
+from raan.study.results import Record, explanation_of, read
 from raan.study.study import Data, Study
 from raan.study.summary import choose, comparisons
 from raan.study.threads import one_thread
@@ -58,7 +59,7 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
                 (weights, maps), _explained(title, several, study.select, Path(store)), strict=True
             ):
                 part.extend(found)
-    replaced(file, json.dumps({**explanation(weights, maps), **said}, ensure_ascii=False).encode())
+    write_text(file, json.dumps({**explanation(weights, maps), **said}, ensure_ascii=False))
     return file
 
 

@@ -4,12 +4,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+from raan.files.write import write_text
 from raan.study.convergence import convergence_content
 from raan.study.faults import Source
 from raan.study.options import ConvergenceOptions, RepresentationOptions, ToyOptions, read_options
 from raan.study.plan import hash_of, plain, stage_told
 from raan.study.representation import representation_content
-from raan.study.results import replaced
 from raan.study.study import Entry, Study
 from raan.study.threads import one_thread
 from raan.study.toy import toy_content
@@ -33,7 +33,7 @@ def carry_out_picture(study: Study, path: str | Path) -> dict[str, Any]:
     whole = {"format": 1, "study": study.name, "title": study.title, **defined, "hash": hash_of(defined)}
     whole |= {"versions": versions(), **content}
     text = json.dumps(whole, separators=(",", ":"), ensure_ascii=False) + "\n"
-    replaced(Path(path), text.encode())
+    write_text(path, text)
     return dict(json.loads(text))  # as a reader of the file has it
 
 

@@ -1,11 +1,10 @@
 """Results as a file: one JSON line for each finished run, whatever kills the process that writes them."""
 
-import fcntl
 import gzip
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,8 @@ from jaxtyping import Float
 from torch import Tensor
 
 from raan.fairness.metrics import Metrics, metrics
+from raan.files.lock import Locked, lock
+from raan.files.write import write_bytes
 
 
 class StudyRunning(OSError):
@@ -108,14 +109,6 @@ def explanation_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".jsonl") + ".explain.json")
 
 
-def replaced(path: Path, content: bytes) -> None:
-    """Put the content in the file's place in one step: whoever reads it sees the old or the new."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(path.name + ".part")
-    part.write_bytes(content)
-    os.replace(part, path)
-
-
 @dataclass(frozen=True)
 class Results:
     """A results file that this process alone may write.
@@ -145,7 +138,7 @@ class Results:
             return
         content = "".join(map(line_of, records)).encode()
         # No time of writing in the header: the same runs give the same bytes.
-        replaced(self.path, gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
+        write_bytes(self.path, gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
         self.journal.unlink(missing_ok=True)
 
 
@@ -155,7 +148,7 @@ def opened(path: str | Path) -> Iterator[Results]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = journal_of(path)
-    with _locked(path.with_name(path.name + ".lock")):
+    with _lock(path):
         _mend(journal)
         earlier = [*(read(path) if path.exists() else []), *(read(journal) if journal.exists() else [])]
         yield Results(path, journal, {record.run: record for record in earlier})
@@ -169,13 +162,13 @@ def _mend(journal: Path) -> None:
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
-    """Hold the lock for as long as this process lives; its death, however sudden, gives it free."""
-    with path.open("a") as file:
+def _lock(path: Path) -> Iterator[None]:
+    """Hold the lock on the results for as long as this process lives; its death, however sudden, releases it."""
+    with ExitStack() as held:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+            held.enter_context(lock(path.with_name(path.name + ".lock")))
+        except Locked:
             raise StudyRunning(
-                f"another process is writing to {path.with_suffix('')}: wait for it, or name other results"
+                f"another process is writing to {path}: wait for it, or name other results"
             ) from None
         yield

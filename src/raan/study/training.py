@@ -17,6 +17,7 @@ from torch import Tensor
 
 from raan.data.split import Split
 from raan.fairness.metrics import Metrics, metrics
+from raan.files.write import write_whole
 from raan.methods.method import Method, Refit, stack
 from raan.models.model import Architecture, Model, linear, mlp
 from raan.study.plan import Pack, hash_of
@@ -115,9 +116,8 @@ def start_of(pack: Pack, problem: Problem, store: Path) -> Model:
         return model.at(torch.load(place, weights_only=True))
     schedule = replace(schedule_of(pack.first, pack.first.style), watch_test=False, points_per_epoch=1)
     trained = first_stage(architecture, problem.table, problem.split, pack.seeds, schedule).last
-    part = place.with_suffix(f".{id(trained)}.part")
-    torch.save(trained.parameters, part)
-    part.replace(place)
+    with write_whole(place) as part:
+        torch.save(trained.parameters, part)
     return trained
 
 

@@ -7,17 +7,13 @@ import shutil
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from http.client import HTTPException
 from io import FileIO
 from pathlib import Path
 from urllib.error import HTTPError
 
 from raan.data.download.remote import Progress, RemoteFile, Source
-
-if sys.platform != "win32":
-    import fcntl
+from raan.files.lock import lock
 
 CHUNK = 1 << 16
 ATTEMPTS = 10  # at one source, as long as each brings more of the file
@@ -44,14 +40,20 @@ def fetch(file: RemoteFile, target: Path, scratch: Path, progress: Progress | No
     What has come is kept beside the target in a file whose name ends in .part, also if this process is
     killed. Of several processes that fetch the file at once, one does and the others wait for it.
     """
-    part = _part(file, target)
-    with _held(part) as copy:
-        if target.is_file():  # another process was quicker
-            copy.truncate(0)
-            return
-        _fill(file, copy, scratch, progress)
-        _let_go(copy)
-        os.replace(part, target)
+    # By checksum, so that versions of a file do not meet.
+    part = target.with_name(f"{target.name}.{file.sha256[:8]}.part")
+    with lock(part, wait=True) as copy:
+        try:
+            if target.is_file():  # another process was quicker
+                copy.truncate(0)
+            else:
+                _fill(file, copy, scratch, progress)
+                _release(copy)
+                os.replace(part, target)
+        finally:
+            if not copy.closed and _size(copy) == 0:
+                _release(copy)
+                part.unlink(missing_ok=True)
 
 
 def _fill(file: RemoteFile, copy: FileIO, scratch: Path, progress: Progress | None) -> None:
@@ -149,41 +151,7 @@ def _size(copy: FileIO) -> int:
     return os.fstat(copy.fileno()).st_size
 
 
-def _part(file: RemoteFile, target: Path) -> Path:
-    """Where what has come is kept: by checksum, so that versions of a file do not meet."""
-    # Windows has no lock that ends with its process: there each process has a part of its own.
-    own = f".{os.getpid()}" if sys.platform == "win32" else ""
-    return target.with_name(f"{target.name}.{file.sha256[:8]}{own}.part")
-
-
-@contextmanager
-def _held(part: Path) -> Iterator[FileIO]:
-    """The part, open and locked, which ends with this process at the latest; if empty, removed in the end."""
-    part.parent.mkdir(parents=True, exist_ok=True)
-    copy = _locked(part)
-    try:
-        yield copy
-    finally:
-        if not copy.closed and _size(copy) == 0:
-            _let_go(copy)
-            part.unlink(missing_ok=True)
-        copy.close()
-
-
-def _locked(part: Path) -> FileIO:
-    """The part, once no other process holds it."""
-    while True:
-        copy = FileIO(part, "a+")
-        if sys.platform == "win32":
-            return copy
-        fcntl.flock(copy, fcntl.LOCK_EX)
-        # Whoever held it may have renamed or removed it meanwhile: then the lock is on another file.
-        if part.exists() and os.path.samestat(os.fstat(copy.fileno()), part.stat()):
-            return copy
-        copy.close()
-
-
-def _let_go(copy: FileIO) -> None:
+def _release(copy: FileIO) -> None:
     """Close the copy on Windows, which cannot rename or remove open files; elsewhere it keeps its lock."""
     if sys.platform == "win32":
         copy.close()

@@ -5,9 +5,8 @@ import io
 import os
 import tarfile
 import zipfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -19,6 +18,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from raan.data.download.sources import Progress
+from raan.files.write import write_whole
 
 Entry = TypeVar("Entry")
 Size = tuple[int, int]  # height and width
@@ -87,7 +87,7 @@ def materialise(
     where = Path(path).expanduser()
     key = _key(images, names, _height_width(size))
     if _recorded_key(where) != key:
-        with _whole_or_not_at_all(where) as stream:
+        with write_whole(where) as part, part.open("wb") as stream:
             _write(stream, images, names, _height_width(size), threads, progress)
             stream.write(MARK + key)
     return torch.from_numpy(np.load(where, mmap_mode="c"))
@@ -109,21 +109,6 @@ def _write(
         stream.write(pixels(images, block, size, threads=threads).tobytes())
         if progress:
             progress(start + len(block), len(names))
-
-
-@contextmanager
-def _whole_or_not_at_all(where: Path) -> Iterator[IO[bytes]]:
-    """A new file that takes its name when it is complete."""
-    part = where.with_name(f"{where.name}.{os.getpid()}.part")
-    part.parent.mkdir(parents=True, exist_ok=True)
-    try:
-        with part.open("wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        os.replace(part, where)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 def _key(images: Images, names: Sequence[str], size: Size) -> bytes:

@@ -2,10 +2,6 @@
 
 import json
 import os
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
 from pathlib import Path
 
 WRITTEN = ("results.jsonl", "model/raan-model.json")
@@ -37,34 +33,6 @@ def check(out: Path, force: bool) -> None:
 def _written(out: Path) -> bool:
     """Whether the folder looks like one that `raan fit` wrote."""
     return any((out / name).is_file() for name in WRITTEN)
-
-
-@contextmanager
-def written_whole(out: Path) -> Iterator[Path]:
-    """A folder beside `out` to write into, which takes its place once all is written; what was there goes."""
-    parent = out.absolute().parent
-    part = Path(tempfile.mkdtemp(prefix=f".{out.name}.", suffix=".part", dir=parent))
-    try:
-        yield part
-        part.chmod(0o777 & ~_umask())
-        _replace(part, out)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
-
-
-def _replace(part: Path, out: Path) -> None:
-    """Put the new folder in the place of the old one, which is moved aside first: a folder is not overwritten."""
-    old = part.with_suffix(".old")
-    with suppress(FileNotFoundError):
-        out.rename(old)
-    part.rename(out)
-    shutil.rmtree(old, ignore_errors=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def write_json(value: object, path: Path) -> None:

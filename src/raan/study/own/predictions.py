@@ -1,9 +1,8 @@
 """Predictions for a file of any size: read, predicted and written a chunk at a time, in the order of its rows."""
 
-import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import pandas as pd
 
 from raan.data.tabular.lines import listed
 from raan.data.tabular.reading import PARQUET, nearest
+from raan.files.write import write_whole
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.rows import Chunk, Features, Source
 
@@ -76,15 +76,9 @@ def written(out: Path, data: Path) -> Iterator[Write]:
         return
     if out.exists() and out.samefile(data):
         raise ValueError(f"{out} is the data themselves, which the predictions would replace: name another file")
-    out.absolute().parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_name(f".{out.name}.{os.getpid()}.part")
-    try:
-        with _parquet(part) if out.suffix.lower() in PARQUET else _delimited(part, out.suffix.lower()) as write:
-            yield write
-        os.replace(part, out)
-    finally:
-        with suppress(FileNotFoundError):
-            part.unlink()
+    suffix = out.suffix.lower()
+    with write_whole(out) as part, _parquet(part) if suffix in PARQUET else _delimited(part, suffix) as write:
+        yield write
 
 
 @contextmanager
