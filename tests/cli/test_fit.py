@@ -16,6 +16,7 @@ from raan.files import load
 from raan.study.results import read
 
 FIT = ("--label", "hired", "--attribute", "sex", "--ignore", "id")
+SHORT = 0.05  # minutes: the least there is
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +50,7 @@ def test_a_report_of_the_folder_says_what_the_fit_said(fitted, tmp_path):
 def test_the_results_are_records_of_all_methods_from_one_split(fitted):
     _, out, _ = fitted
     records = read(out / "results.jsonl")
-    assert {"Vanilla", "Boosting", "RAAN", "RL-RAAN", "AANReweighting"} >= {record.method for record in records}
-    assert {"Vanilla", "Boosting"} <= {record.method for record in records}
+    assert {record.method for record in records} == {"Vanilla", "Boosting", "RAAN", "RL-RAAN", "AANReweighting"}
     for record in records:
         assert record.counts("validation").sum((1, 2, 3)).tolist() == [240.0] * len(record.step)
         assert record.counts("test").sum((1, 2, 3)).tolist() == [240.0] * len(record.step)
@@ -113,6 +113,9 @@ def test_the_rule_is_kept_on_validation_rows_and_json_says_so(tmp_path):
         "--aim", "demographic-parity", "--json",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
+    assert {"Boosting", "Vanilla", "AANReweighting"} < {
+        each.method for each in read(tmp_path / "o" / "results.jsonl")
+    }
     found = json.loads(result.stdout)
     plain, chosen = found["plain"]["validation"], found["chosen"]["validation"]
     assert chosen["accuracy"] >= plain["accuracy"] - 0.02 - 1e-6
@@ -125,7 +128,7 @@ def test_the_rule_is_kept_on_validation_rows_and_json_says_so(tmp_path):
 
 def test_quiet_prints_nothing(tmp_path):
     table = people(tmp_path / "a.csv", rows=600)
-    result = raan("fit", table, *FIT, "--out", tmp_path / "o", "--minutes", 0.1, "--quiet")
+    result = raan("fit", table, *FIT, "--out", tmp_path / "o", "--minutes", SHORT, "--quiet")
     assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
 
 
@@ -136,7 +139,7 @@ def test_several_attributes_are_crossed_and_a_missing_one_is_unknown(tmp_path):
     frame.to_csv(tmp_path / "b.csv", index=False)
     result = raan(
         "fit", tmp_path / "b.csv", "--label", "hired", "--attribute", "sex", "old", "--ignore", "id", "--out",
-        tmp_path / "o", "--minutes", 0.1,
+        tmp_path / "o", "--minutes", SHORT,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "the attribute is unknown in 40 of 2,000 rows" in said(result)
@@ -148,7 +151,7 @@ def test_names_and_values_of_the_user_are_never_markup(tmp_path):
     table = people(tmp_path / "a.csv", rows=800, names=names, groups=("<b>f</b>", "[red]m|m"))
     result = raan(
         "fit", table, "--label", "# hired", "--attribute", "s`e`x", "--ignore", "id", "--out", tmp_path / "o",
-        "--minutes", 0.1,
+        "--minutes", SHORT,
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     assert "accuracy of [red]m|m" in result.stdout
@@ -197,7 +200,7 @@ def test_groups_too_small_to_compare_are_an_error_that_names_them(tmp_path):
 
 def test_a_folder_that_fit_wrote_is_replaced_with_force_alone_and_any_other_never(tmp_path):
     table = people(tmp_path / "a.csv", rows=600)
-    command = ("fit", table, *FIT, "--minutes", 0.1, "--out")
+    command = ("fit", table, *FIT, "--minutes", SHORT, "--out")
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / "mine.txt").write_text("mine")
     for force in ((), ("--force",)):
@@ -297,7 +300,7 @@ def test_real_rows_give_a_model_within_the_allowance(real_data, tmp_path):
         writer.writerows([part.strip() for part in line.split(",")] for line in lines if line)
     result = raan(
         "fit", tmp_path / "adult.csv", "--label", "income", "--attribute", "sex", "--out", tmp_path / "o",
-        "--minutes", 0.3, "--aim", "worst-group", "--accuracy-drop", 1, "--json",
+        "--minutes", 0.2, "--aim", "worst-group", "--accuracy-drop", 1, "--json",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)

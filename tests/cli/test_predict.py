@@ -16,7 +16,7 @@ def fitted(tmp_path_factory):
     table = people(folder / "people.csv", rows=800)
     result = raan(
         "fit", table, "--label", "hired", "--attribute", "sex", "--ignore", "id", "--out", folder / "out",
-        "--minutes", 0.1, "--quiet",
+        "--minutes", 0.05, "--quiet",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     return table, folder / "out"

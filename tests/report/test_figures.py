@@ -4,6 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from drawn import colours
 from raan.report.content import Content
 from raan.report.figures import plain, write_figures
 from report.records import METHODS, as_records, explanation, line, study
@@ -25,12 +26,18 @@ def test_every_figure_is_written_as_png_and_svg(tmp_path):
         "meps-sgd-path.svg",
         "meps-sgd-trade-off.svg",
     ]
+    assert sorted(path.stem for path in written if path.suffix == ".png") == sorted(
+        {path.stem for path in written}
+    )
+    of_methods = [path for path in written if path.stem.endswith(("trade-off", "path", "groups"))]
+    assert len(set.intersection(*(colours(path) for path in of_methods if path.suffix == ".png"))) >= 3
     for path in written:
-        content = path.read_bytes()
+        words = ("RAAN", "RL-RAAN", "GroupDRO") if path in of_methods else ("no · Female", "yes · Male")
         if path.suffix == ".png":
-            assert content.startswith(b"\x89PNG")
+            assert len(colours(path)) >= 2, path.name
         else:
-            assert ElementTree.fromstring(content).tag.endswith("svg")
+            assert ElementTree.parse(path).getroot().tag.endswith("svg")
+            assert {f"<!-- {word} -->" in path.read_text() for word in words} == {True}, path.name
     assert len(written) == 18
 
 

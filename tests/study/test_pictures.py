@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from drawn import colours
 from raan.report.pictures import draw
 from raan.study.faults import StudyError
 from raan.study.pictures import carry_out_picture, definition
@@ -41,7 +42,7 @@ def test_a_picture_is_the_same_bytes_twice_and_is_drawn(tmp_path: Path, kind: st
     assert json.loads((tmp_path / "result.json").read_text()) == content
     assert {"torch", "raan"} <= set(content["versions"])
     draw(content, tmp_path / "images" / "picture.png")
-    assert (tmp_path / "images" / "picture.png").read_bytes().startswith(b"\x89PNG")
+    assert len(colours(tmp_path / "images" / "picture.png")) >= 4
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "again.json",
         "images",
