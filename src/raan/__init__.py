@@ -5,9 +5,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from raan.doors import load
     from raan.estimators import RAANClassifier
     from raan.fairness.audit import audit
-    from raan.files import load
     from raan.neighbourhood.weights import aan_weights
     from raan.nn import GroupBatchSampler, IndexedDataset, RAANLoss
     from raan.reweighting import AANReweighting
@@ -33,7 +33,7 @@ _HOMES = {
     "RAANLoss": "raan.nn",
     "aan_weights": "raan.neighbourhood.weights",
     "audit": "raan.fairness.audit",
-    "load": "raan.files",
+    "load": "raan.doors",
 }
 
 _MODULES = {"data", "datasets", "fairness", "metrics", "nn", "optim"}

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from commands import ENVIRONMENT, RAAN, people, raan, said
+from raan import load
 from raan.data.sets.adult import COLUMNS
-from raan.files import load
 from raan.study.results import read
 
 FIT = ("--label", "hired", "--attribute", "sex", "--ignore", "id")

@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from commands import ENVIRONMENT, RAAN, people, raan, said
-from raan.files import load
+from raan import load
 
 
 @pytest.fixture(scope="module")

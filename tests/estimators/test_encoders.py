@@ -12,8 +12,8 @@ from sklearn.base import clone
 from torch import nn
 
 from crowd import crowd
+from raan import load
 from raan.estimators import RAANClassifier
-from raan.files import load
 from raan.models.modules import SLICE, ModuleEncoder, embed
 from raan.models.stack import Stack
 

@@ -20,9 +20,10 @@ from sklearn.linear_model import LogisticRegression
 from torch import nn
 
 from crowd import crowd
+from raan import files, load
 from raan.estimators import RAANClassifier
-from raan.files import CorruptModel, Parts, folder, load, save
-from raan.files.folder import MANIFEST
+from raan.files import CorruptModel, Parts
+from raan.files.folder import MANIFEST, digest, seal
 from raan.files.plain import from_json, to_json
 
 
@@ -53,15 +54,15 @@ def forge(saved, change):
     manifest = json.loads((saved / MANIFEST).read_text())
     del manifest["checksum"]
     change(manifest)
-    (saved / MANIFEST).write_bytes(folder._sealed(manifest))
+    (saved / MANIFEST).write_bytes(seal(manifest))
 
 
 def forge_data(saved, data, name=None):
     """Put other bytes in the tensors' place, with the right checksum."""
     tensors_file(saved).unlink()
-    name = name or f"tensors-{folder._digest(data)[:16]}.safetensors"
+    name = name or f"tensors-{digest(data)[:16]}.safetensors"
     (saved / name).write_bytes(data)
-    stated = {"name": name, "sha256": folder._digest(data), "bytes": len(data)}
+    stated = {"name": name, "sha256": digest(data), "bytes": len(data)}
     forge(saved, lambda manifest: manifest["files"].update(tensors=stated))
 
 
@@ -228,11 +229,16 @@ class TestFolder:
             odd.save(saved)
         assert load(saved).history_ == model.history_
 
-    def test_other_objects_cannot_be_saved(self, tmp_path):
-        with pytest.raises(
-            TypeError, match="a LogisticRegression cannot be saved; expected one of RAANClassifier"
-        ):
-            save(LogisticRegression(), tmp_path)
+    def test_a_class_derived_from_a_kind_cannot_be_saved(self, tmp_path):
+        X, y, a = crowd(60)
+        derived = Derived((4,), epochs=1).fit(X, y, sensitive_features=a)
+        with pytest.raises(TypeError, match="a Derived cannot be saved; expected a RAANClassifier"):
+            derived.save(tmp_path / "model")
+        assert not (tmp_path / "model").exists()
+
+
+class Derived(RAANClassifier):
+    """What would come back as its parent."""
 
 
 class TestDamage:
@@ -323,9 +329,9 @@ class TestHostile:
         from skops.io import dumps
 
         data = dumps(Bomb(tmp_path / "ran"))
-        name = f"extra-{folder._digest(data)[:16]}.skops"
+        name = f"extra-{digest(data)[:16]}.skops"
         (saved / name).write_bytes(data)
-        stated = {"name": name, "sha256": folder._digest(data), "bytes": len(data)}
+        stated = {"name": name, "sha256": digest(data), "bytes": len(data)}
         forge(saved, lambda manifest: manifest["files"].update(extra=stated))
         with pytest.raises(CorruptModel, match=r"extra-.*\.skops holds types that skops does not know .*Bomb"):
             load(saved)
@@ -334,9 +340,9 @@ class TestHostile:
     @pytest.mark.parametrize("kind", ["skops", "pickle"])
     def test_bytes_in_a_skops_place_that_are_none(self, saved, tmp_path, kind):
         data = pickle.dumps(Bomb(tmp_path / "ran")) if kind == "pickle" else b"PK\x03\x04nothing"
-        name = f"extra-{folder._digest(data)[:16]}.skops"
+        name = f"extra-{digest(data)[:16]}.skops"
         (saved / name).write_bytes(data)
-        stated = {"name": name, "sha256": folder._digest(data), "bytes": len(data)}
+        stated = {"name": name, "sha256": digest(data), "bytes": len(data)}
         forge(saved, lambda manifest: manifest["files"].update(extra=stated))
         with pytest.raises(CorruptModel, match=r"extra-.*\.skops cannot be read"):
             load(saved)
@@ -466,29 +472,40 @@ def torch_bytes(thing):
 class TestEstimators:
     """scikit-learn's parts go through skops and its check of types."""
 
-    @pytest.fixture(autouse=True)
-    def kind(self, monkeypatch):
-        module = type(sys)("stored_regressions")
-        module.to_parts = lambda model: Parts({"kind": "logistic"}, {}, {"inner": model})
-        module.from_parts = lambda parts, encoder: parts.estimators["inner"]
-        monkeypatch.setitem(sys.modules, "stored_regressions", module)
-        for name in ("LogisticRegression", "Homemade"):
-            monkeypatch.setitem(folder.KINDS, name, "stored_regressions")
+    @staticmethod
+    def save(model, folder):
+        def to_parts(model):
+            return Parts({"kind": "logistic"}, estimators={"inner": model})
+
+        files.save(model, folder, kind=type(model), to_parts=to_parts)
+
+    @staticmethod
+    def load(folder, **options):
+        def put_together(parts, encoder):
+            assert parts.plain == {"kind": "logistic"}
+            return parts.estimators["inner"]
+
+        return files.load(folder, dict.fromkeys(("LogisticRegression", "Homemade"), put_together), **options)
 
     def test_an_estimator_comes_back_as_it_was(self, tmp_path):
         X, y, _ = crowd(100)
         model = LogisticRegression().fit(X, y)
-        save(model, tmp_path)
+        self.save(model, tmp_path)
         (file,) = tmp_path.glob("inner-*.skops")
         assert file.read_bytes()[:2] == b"PK"
-        np.testing.assert_array_equal(load(tmp_path).predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(self.load(tmp_path).predict_proba(X), model.predict_proba(X))
 
     def test_types_of_ones_own_must_be_vouched_for_by_name(self, tmp_path):
-        save(Homemade(), tmp_path)
+        self.save(Homemade(), tmp_path)
         name = f"{Homemade.__module__}.Homemade"
         with pytest.raises(CorruptModel, match=r"skops holds types .*Homemade.*trusted=\["):
+            self.load(tmp_path)
+        assert isinstance(self.load(tmp_path, trusted=[name]), Homemade)
+
+    def test_a_kind_that_no_loader_is_given_for_is_refused(self, tmp_path):
+        self.save(LogisticRegression(), tmp_path)
+        with pytest.raises(CorruptModel, match="kind 'LogisticRegression'; this version reads RAANClassifier, "):
             load(tmp_path)
-        assert isinstance(load(tmp_path, trusted=[name]), Homemade)
 
 
 class Homemade(LogisticRegression):
@@ -533,7 +550,7 @@ class TestCrashes:
             import os, pickle, random, signal, sys, time
             from pathlib import Path
             import numpy as np
-            from raan.files import load
+            from raan import load
 
             folder, rounds = Path(sys.argv[1]), int(sys.argv[2])
             models, X = pickle.loads(Path(sys.argv[3]).read_bytes())
@@ -623,3 +640,10 @@ def test_arrays_come_back_with_their_types():
 def test_other_values_are_refused(value):
     with pytest.raises(TypeError, match=r"value.* is a .* which cannot be saved"):
         to_json(value, "value")
+
+
+def test_the_files_room_imports_without_torch():
+    code = (
+        "import sys; sys.modules['torch'] = None; import raan.files, raan.files.write, raan.files.lock, raan.doors"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)

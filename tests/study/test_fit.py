@@ -7,11 +7,12 @@ import pandas as pd
 import pytest
 import torch
 
+from raan import load
 from raan.cli.fit import _write
 from raan.data.sets.adult import COLUMNS
 from raan.data.tabular.frame import from_frame
 from raan.fairness.metrics import count
-from raan.files import CorruptModel, Parts, load
+from raan.files import CorruptModel, Parts
 from raan.methods.method import alike
 from raan.report.reading import read
 from raan.report.words import headline, sureness

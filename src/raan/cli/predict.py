@@ -64,7 +64,7 @@ def predict(
 
 def _model(folder: Path) -> TableClassifier:
     """The model of a folder of `raan fit`, or of the folder `model` within it."""
-    from raan.files import load
+    from raan.doors import load
     from raan.study.own.classifier import TableClassifier
 
     inner = folder / "model"

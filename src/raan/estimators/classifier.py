@@ -183,10 +183,11 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the fitted classifier into a folder, whole or not at all; `raan.load` reads it."""
+        from raan.estimators.stored import to_parts
         from raan.files import save
 
         check_is_fitted(self, "model_")
-        save(self, folder)
+        save(self, folder, kind=RAANClassifier, to_parts=to_parts)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -6,13 +6,15 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load as unpack
+from safetensors.torch import save as pack
 from torch import Tensor, nn
 
 from raan.estimators.classifier import RAANClassifier
 from raan.estimators.history import History, Point
 from raan.estimators.settings import read_settings
 from raan.files import CorruptModel, Parts
-from raan.files.folder import MANIFEST, blaming
+from raan.files.folder import MANIFEST, blame
 from raan.models.encoder import Encoder
 from raan.models.model import Model, Scaling
 from raan.models.stack import Stack
@@ -36,7 +38,8 @@ def to_parts(classifier: RAANClassifier) -> Parts:
         "history": ([tuple(point) for point in classifier.history_.points], classifier.history_.selected_index),
         "encoder": None if encoder is None else type(encoder).__qualname__,
     }
-    return Parts(plain, dict(_tensors(model, encoder)))
+    # Copies: safetensors refuses tensors that share memory, as tied weights do.
+    return Parts(plain, pack({name: each.clone().contiguous() for name, each in _tensors(model, encoder)}))
 
 
 def _widths(layers: Encoder) -> tuple[int, ...]:
@@ -58,11 +61,12 @@ def _tensors(model: Model, encoder: nn.Module | None) -> Iterator[tuple[str, Ten
 
 def from_parts(parts: Parts, encoder: nn.Module | None) -> RAANClassifier:
     """The classifier, if its parts fit together; with an encoder, the saved numbers in a copy of the one given."""
-    with blaming(MANIFEST):
+    with blame(MANIFEST):
+        tensors = unpack(parts.tensors) if parts.tensors else {}
         classifier = _with_attributes(parts.plain)
-        classifier.model_ = _model(parts, len(classifier.classes_))
+        classifier.model_ = _model(parts.plain, tensors, len(classifier.classes_))
         _check_features(parts.plain)
-    classifier.encoder_ = _encoder(parts, encoder)
+    classifier.encoder_ = _encoder(parts.plain["encoder"], tensors, encoder)
     classifier.encoder = encoder
     return classifier
 
@@ -109,17 +113,17 @@ def _column(values: Any) -> np.ndarray:
     return values
 
 
-def _model(parts: Parts, classes: int) -> Model:
+def _model(plain: dict[str, Any], tensors: Mapping[str, Tensor], classes: int) -> Model:
     """The network, if its numbers are as many as its widths ask for: compared before anything is made."""
-    encoder, head = (Stack(tuple(_count(width) for width in widths)) for widths in parts.plain["widths"])
+    encoder, head = (Stack(tuple(_count(width) for width in widths)) for widths in plain["widths"])
     if encoder.widths[-1] != head.widths[0] or head.widths[-1] != classes or len(head.widths) < 2:
         raise CorruptModel(
             f"{MANIFEST}: layers of {encoder.widths} and {head.widths} do not fit {classes} classes"
         )
-    parameters = _numbers(parts.tensors, "parameters", sum(encoder.sizes + head.sizes))
+    parameters = _numbers(tensors, "parameters", sum(encoder.sizes + head.sizes))
     scaling = None
-    if "centre" in parts.tensors:
-        centre, spread = (_numbers(parts.tensors, name, encoder.widths[0]) for name in ("centre", "spread"))
+    if "centre" in tensors:
+        centre, spread = (_numbers(tensors, name, encoder.widths[0]) for name in ("centre", "spread"))
         scaling = Scaling(centre.to(parameters).view(1, 1, -1), spread.to(parameters).view(1, 1, -1))
     return Model(encoder, head, parameters.unsqueeze(0), scaling)
 
@@ -144,9 +148,8 @@ def _numbers(tensors: Mapping[str, Tensor], name: str, size: int) -> Tensor:
     return tensor
 
 
-def _encoder(parts: Parts, given: nn.Module | None) -> nn.Module | None:
+def _encoder(name: str | None, tensors: Mapping[str, Tensor], given: nn.Module | None) -> nn.Module | None:
     """The saved numbers in a copy of the module given: its code is the caller's, never the folder's."""
-    name = parts.plain["encoder"]
     if name is None:
         if given is not None:
             raise ValueError("encoder: the model that was saved has none")
@@ -155,7 +158,7 @@ def _encoder(parts: Parts, given: nn.Module | None) -> nn.Module | None:
         raise ValueError(
             f"encoder: the model was saved with one, a {name}; give a module of that kind: load(..., encoder=)"
         )
-    numbers = {key.removeprefix(ENCODER): value for key, value in parts.tensors.items() if key.startswith(ENCODER)}
+    numbers = {key.removeprefix(ENCODER): value for key, value in tensors.items() if key.startswith(ENCODER)}
     module = deepcopy(given).eval()
     expected = {key: (value.dtype, value.shape) for key, value in module.state_dict().items()}
     found = {key: (value.dtype, value.shape) for key, value in numbers.items()}

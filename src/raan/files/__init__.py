@@ -1,5 +1,5 @@
-"""Fitted models as folders: safe to load whoever made them, and written whole or not at all."""
+"""Files: fitted models as folders that are safe to load whoever made them, whole writes, and locks."""
 
-from raan.files.folder import CorruptModel, Parts, load, save
+from raan.files.folder import CorruptModel, Loader, Parts, load, save
 
-__all__ = ["CorruptModel", "Parts", "load", "save"]
+__all__ = ["CorruptModel", "Loader", "Parts", "load", "save"]

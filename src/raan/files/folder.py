@@ -8,15 +8,14 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from torch import Tensor, nn
+from safetensors import deserialize
 
 from raan.files.plain import from_json, to_json
 from raan.files.write import write_bytes
@@ -25,14 +24,6 @@ MANIFEST = "raan-model.json"
 FORMAT = "raan model"
 VERSION = 1
 LARGEST_MANIFEST = 2**28
-
-KINDS = {
-    "RAANClassifier": "raan.estimators.stored",
-    "AANReweighting": "raan.reweighting.stored",
-    "TableClassifier": "raan.study.own.stored",
-}
-"""For each kind of model the module whose `to_parts(model)` and `from_parts(parts, encoder)` take it apart and
-put it together. Named, not imported: the doors are above this."""
 
 HARMLESS = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 """Types of scikit-learn's own that skops has not listed yet: arrays of numbers, and no code of the file's."""
@@ -52,57 +43,62 @@ class Parts(NamedTuple):
     """What a model is made of, by how it is kept."""
 
     plain: dict[str, Any]
-    tensors: Mapping[str, Tensor] = MappingProxyType({})
+    tensors: bytes = b""  # in the format of safetensors; whoever packed them unpacks them
     estimators: Mapping[str, Any] = MappingProxyType({})  # scikit-learn's objects, named by lower-case letters
 
 
-def save(model: Any, folder: str | os.PathLike[str]) -> None:
+Loader = Callable[[Parts, Any], Any]
+"""Puts a model together from its parts and the encoder that the caller gave, or None."""
+
+
+def save(model: Any, folder: str | os.PathLike[str], *, kind: type, to_parts: Callable[[Any], Parts]) -> None:
     """Write the model into a folder; a crash at any moment leaves the model that was there before.
 
-    One process at a time may save into a folder.
+    The model is of the kind itself, not of a class derived from it, which would come back as something else. One
+    process at a time may save into a folder.
     """
-    kind = type(model).__name__
-    if kind not in KINDS:
-        raise TypeError(f"a {kind} cannot be saved; expected one of {', '.join(KINDS)}")
-    parts: Parts = import_module(KINDS[kind]).to_parts(model)
-    content = to_json(parts.plain, kind)
-    data = {part: (suffix, packed) for part, suffix, packed in _packed(parts)}
-    path = _made(folder)
+    if type(model) is not kind:
+        raise TypeError(f"a {type(model).__name__} cannot be saved; expected a {kind.__name__}")
+    parts = to_parts(model)
+    content = to_json(parts.plain, kind.__name__)
+    data = {part: (suffix, packed) for part, suffix, packed in _pack(parts)}
+    path = _make(folder)
     files = {part: _write_data(path, part, *packed) for part, packed in data.items()}
-    manifest = {"format": FORMAT, "version": VERSION, "kind": kind, "raan": version("raan")}
+    manifest = {"format": FORMAT, "version": VERSION, "kind": kind.__name__, "raan": version("raan")}
     manifest |= {"files": files, "content": content}
-    write_bytes(path / MANIFEST, _sealed(manifest))
+    write_bytes(path / MANIFEST, seal(manifest))
     _remove_others(path, {file["name"] for file in files.values()})
 
 
-def load(folder: str | os.PathLike[str], *, encoder: nn.Module | None = None, trusted: Sequence[str] = ()) -> Any:
-    """The model that `save` wrote. Nothing in the folder can run code, whoever made it.
+def load(
+    folder: str | os.PathLike[str],
+    loaders: Mapping[str, Loader],
+    *,
+    encoder: Any = None,
+    trusted: Sequence[str] = (),
+) -> Any:
+    """The model that `save` wrote, put together by the loader of its kind; nothing in the folder can run code.
 
-    Args:
-        folder: where the model was saved.
-        encoder: for a model with an `encoder` of your own, a module of that architecture: its code is not in the
-            folder, its weights are.
-        trusted: types in scikit-learn parts that you vouch for, beyond those that skops knows to be harmless; the
-            error that asks for them names them.
+    `raan.load` is this with the loaders of every kind of model.
     """
     path = Path(folder)
-    manifest = _read_manifest(path)
-    with blaming(path / MANIFEST):
+    manifest = _read_manifest(path, loaders)
+    with blame(path / MANIFEST):
         data = {part: _read_data(path, part, file) for part, file in manifest["files"].items()}
         plain = from_json(manifest["content"])
-    tensors: dict[str, Tensor] = {}
+    tensors = b""
     estimators = {}
     for part, (file, packed) in data.items():
         if file.suffix == ".safetensors":
-            tensors |= _tensors(file, packed)
+            tensors = _check_tensors(file, packed)
         else:
             estimators[part] = _estimator(file, packed, trusted)
-    return import_module(KINDS[manifest["kind"]]).from_parts(Parts(plain, tensors, estimators), encoder)
+    return loaders[manifest["kind"]](Parts(plain, tensors, estimators), encoder)
 
 
 @contextmanager
-def blaming(file: Path | str) -> Iterator[None]:
-    """Whatever goes wrong within is the file's fault, and is said so."""
+def blame(file: Path | str) -> Iterator[None]:
+    """Turn whatever goes wrong within into a CorruptModel that names the file."""
     try:
         yield
     except CorruptModel:
@@ -111,25 +107,18 @@ def blaming(file: Path | str) -> Iterator[None]:
         raise CorruptModel(f"{file} cannot be read: {type(error).__name__}: {error}") from error
 
 
-def _packed(parts: Parts) -> Iterator[tuple[str, str, bytes]]:
+def _pack(parts: Parts) -> Iterator[tuple[str, str, bytes]]:
     """Each data file to write: the part's name, the suffix, the bytes."""
     if parts.tensors:
-        from safetensors.torch import save as pack
-
-        # Copies: safetensors refuses tensors that share memory, as tied weights do.
-        yield (
-            "tensors",
-            ".safetensors",
-            pack({name: each.clone().contiguous() for name, each in parts.tensors.items()}),
-        )
+        yield "tensors", ".safetensors", parts.tensors
     for name, estimator in parts.estimators.items():
         from skops.io import dumps
 
         yield name, ".skops", dumps(estimator)
 
 
-def _made(folder: str | os.PathLike[str]) -> Path:
-    """The folder, there and ready to be written to."""
+def _make(folder: str | os.PathLike[str]) -> Path:
+    """Make the folder, unless it is there."""
     path = Path(folder)
     if path.exists() and not path.is_dir():
         raise NotADirectoryError(f"{path} is a file; expected the name of a folder to save into")
@@ -139,10 +128,10 @@ def _made(folder: str | os.PathLike[str]) -> Path:
 
 def _write_data(folder: Path, part: str, suffix: str, data: bytes) -> dict[str, Any]:
     """Write a data file under a name that its content gives it; what the manifest says of it."""
-    digest = _digest(data)
-    name = f"{part}-{digest[:16]}{suffix}"
+    sha256 = digest(data)
+    name = f"{part}-{sha256[:16]}{suffix}"
     write_bytes(folder / name, data)
-    return {"name": name, "sha256": digest, "bytes": len(data)}
+    return {"name": name, "sha256": sha256, "bytes": len(data)}
 
 
 def _remove_others(folder: Path, kept: set[str]) -> None:
@@ -154,12 +143,12 @@ def _remove_others(folder: Path, kept: set[str]) -> None:
             file.unlink(missing_ok=True)
 
 
-def _read_manifest(folder: Path) -> dict[str, Any]:
-    """The JSON file, if this version wrote it and not a letter of it has changed."""
+def _read_manifest(folder: Path, known: Collection[str]) -> dict[str, Any]:
+    """The JSON file, if this version wrote it, not a letter of it has changed and the kind is a known one."""
     file = folder / MANIFEST
     if not file.is_file():
         raise CorruptModel(f"{file} does not exist: {folder} holds no model of raan")
-    with blaming(file):
+    with blame(file):
         if file.stat().st_size > LARGEST_MANIFEST:
             raise CorruptModel(f"{file} is larger than any manifest that raan writes")
         written = file.read_bytes()
@@ -167,11 +156,11 @@ def _read_manifest(folder: Path) -> dict[str, Any]:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise CorruptModel(f"{file} is not a model of raan: its format is not {FORMAT!r}")
         _check_version(file, manifest.get("version"))
-        if written != _sealed({key: value for key, value in manifest.items() if key != "checksum"}):
+        if written != seal({key: value for key, value in manifest.items() if key != "checksum"}):
             raise CorruptModel(f"{file} is damaged: its content does not have the checksum that it states")
-        if manifest.get("kind") not in KINDS:
+        if manifest.get("kind") not in known:
             raise CorruptModel(
-                f"{file} holds a model of kind {manifest.get('kind')!r}; this version reads {', '.join(KINDS)}"
+                f"{file} holds a model of kind {manifest.get('kind')!r}; this version reads {', '.join(known)}"
             )
     return manifest
 
@@ -187,7 +176,7 @@ def _check_version(file: Path, found: Any) -> None:
 
 def _read_data(folder: Path, part: str, stated: Any) -> tuple[Path, bytes]:
     """A data file and its bytes, if they are what the manifest states."""
-    name, size, digest = stated["name"], stated["bytes"], stated["sha256"]
+    name, size, sha256 = stated["name"], stated["bytes"], stated["sha256"]
     if not isinstance(name, str) or not _DATA.fullmatch(name):
         raise CorruptModel(f"{folder / MANIFEST} names the file {name!r}, which raan never writes")
     file = folder / name
@@ -197,23 +186,23 @@ def _read_data(folder: Path, part: str, stated: Any) -> tuple[Path, bytes]:
     if found != size:
         raise CorruptModel(f"{file} has {found:,} bytes where {size} were written: it is truncated or damaged")
     data = file.read_bytes()
-    if _digest(data) != digest:
+    if digest(data) != sha256:
         raise CorruptModel(f"{file} is damaged: its content does not have the checksum in {MANIFEST}")
     return file, data
 
 
-def _tensors(file: Path, data: bytes) -> dict[str, Tensor]:
-    from safetensors.torch import load as unpack
-
-    with blaming(file):
-        return unpack(data)
+def _check_tensors(file: Path, data: bytes) -> bytes:
+    """The bytes, if they are tensors in the format of safetensors."""
+    with blame(file):
+        deserialize(data)  # type: ignore[no-untyped-call]
+    return data
 
 
 def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
     """A part of scikit-learn's, if every type in it is known to be harmless or vouched for."""
     from skops.io import get_untrusted_types, loads
 
-    with blaming(file):
+    with blame(file):
         vouched = {*HARMLESS, *trusted}
         unknown = sorted(set(get_untrusted_types(data=data)) - vouched)
         if unknown:
@@ -228,14 +217,15 @@ def _refuse(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
 
 
-def _sealed(manifest: dict[str, Any]) -> bytes:
+def seal(manifest: dict[str, Any]) -> bytes:
     """The manifest as it is written, with the checksum of the rest of it: one content, one sequence of bytes."""
-    return _encoded(manifest | {"checksum": _digest(_encoded(manifest))})
+    return _encode(manifest | {"checksum": digest(_encode(manifest))})
 
 
-def _encoded(manifest: dict[str, Any]) -> bytes:
+def _encode(manifest: dict[str, Any]) -> bytes:
     return json.dumps(manifest, allow_nan=False, sort_keys=True, indent=1).encode()
 
 
-def _digest(data: bytes) -> str:
+def digest(data: bytes) -> str:
+    """The SHA-256 of the data in hexadecimal digits."""
     return hashlib.sha256(data).hexdigest()

@@ -167,9 +167,10 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     def save(self, folder: str | PathLike[str]) -> None:
         """Write what predicting needs into a folder, whole or not at all; `raan.load` reads it."""
         from raan.files import save
+        from raan.reweighting.stored import to_parts
 
         check_is_fitted(self)
-        save(self, folder)
+        save(self, folder, kind=AANReweighting, to_parts=to_parts)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

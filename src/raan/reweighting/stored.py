@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from torch import nn
 
-from raan.files.folder import MANIFEST, CorruptModel, Parts, blaming
+from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
 from raan.reweighting.estimator import AANReweighting
 
 LEFT_OUT = ("estimator", "embedding")
@@ -28,11 +27,11 @@ def to_parts(model: AANReweighting) -> Parts:
     return Parts(plain, estimators={"fitted": model.estimator_, "plain": model.estimator})
 
 
-def from_parts(parts: Parts, encoder: nn.Module | None) -> AANReweighting:
+def from_parts(parts: Parts, encoder: Any) -> AANReweighting:
     """The model, ready to predict; its embedding is None."""
     if encoder is not None:
         raise ValueError("encoder is given, but the folder holds an AANReweighting, which has none")
-    with blaming(MANIFEST):
+    with blame(MANIFEST):
         plain, parameters = parts.plain, dict(parts.plain["parameters"])
         if isinstance(parameters["balance"], tuple):
             parameters["balance"] = {(label, group): total for label, group, total in parameters["balance"]}

@@ -1,12 +1,10 @@
 """A TableClassifier taken apart for a file, and put together from one that nobody need trust."""
 
-from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from torch import nn
-
 from raan.data.tabular.preprocessing import Preprocessing
-from raan.files.folder import KINDS, MANIFEST, CorruptModel, Parts, blaming
+from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
 from raan.study.own.classifier import TableClassifier
 
 INNER = ("RAANClassifier", "AANReweighting")
@@ -18,7 +16,7 @@ def to_parts(model: TableClassifier) -> Parts:
     kind = type(model.classifier).__name__
     if kind not in INNER:
         raise TypeError(f"a TableClassifier over a {kind} cannot be saved; expected one over {' or '.join(INNER)}")
-    inner: Parts = import_module(KINDS[kind]).to_parts(model.classifier)
+    inner: Parts = _room(kind).to_parts(model.classifier)
     plain = {
         "kind": kind,
         "model": inner.plain,
@@ -29,19 +27,30 @@ def to_parts(model: TableClassifier) -> Parts:
     return inner._replace(plain=plain)
 
 
-def from_parts(parts: Parts, encoder: nn.Module | None) -> TableClassifier:
+def from_parts(parts: Parts, encoder: Any) -> TableClassifier:
     """The classifier, if its parts fit together."""
     if encoder is not None:
         raise ValueError("encoder is given, but the folder holds a TableClassifier, which has none")
-    with blaming(MANIFEST):
+    with blame(MANIFEST):
         plain = parts.plain
         if plain["kind"] not in INNER:
             raise CorruptModel(f"{MANIFEST} states the model {plain['kind']!r}; expected {' or '.join(INNER)}")
-        inner = import_module(KINDS[plain["kind"]]).from_parts(parts._replace(plain=plain["model"]), None)
+        inner = _room(plain["kind"]).from_parts(parts._replace(plain=plain["model"]), None)
         preprocessing = Preprocessing.from_dict(plain["preprocessing"])
         names = tuple(map(str, plain["class_names"]))
         _check(inner, preprocessing, names)
         return TableClassifier(preprocessing, inner, names, dict(plain["about"]))
+
+
+def _room(kind: str) -> ModuleType:
+    """The module that takes apart and puts together the inner model, imported when one is there."""
+    if kind == "RAANClassifier":
+        from raan.estimators import stored as networks
+
+        return networks
+    from raan.reweighting import stored as reweighted
+
+    return reweighted
 
 
 def _check(inner: Any, preprocessing: Preprocessing, names: tuple[str, ...]) -> None:
