@@ -8,7 +8,7 @@ from sklearn.linear_model import LogisticRegression
 from raan.data import Split, split, stack
 from raan.methods import DFR, METHODS, Refit
 from raan.methods import stack as pack
-from raan.methods.dfr import HELD_OUT, REFITS, _balanced, l1_logistic
+from raan.methods.dfr import HELD_OUT, REFITS, draw_balanced, l1_logistic
 from raan.models.model import linear, mlp
 from raan.training.selection import BestWithin
 from raan.training.stages import second_stage
@@ -129,7 +129,7 @@ def test_every_refit_draws_as_many_rows_of_each_cell_and_none_twice(classes, att
     table = small_table(rows=400, classes=classes, attributes=attributes)
     table = replace(table, attribute=torch.where(torch.arange(400) % 7 == 0, -1, table.attribute))
     rows = torch.randperm(400, generator=torch.Generator().manual_seed(0))[:200]
-    draws = _balanced(table, rows, seed=3)
+    draws = draw_balanced(table, rows, seed=3)
     smallest = min(
         int(((table.label[rows] == k) & (table.attribute[rows] == a)).sum())
         for k in range(classes)
@@ -155,7 +155,7 @@ def test_the_last_layer_is_the_mean_of_the_refits_on_the_standardised_held_out_r
         inputs = _penultimate(alone, table.features[held[run]])
         standard = (inputs - inputs.mean(0)) / inputs.std(0, correction=0).clamp(min=1e-12)
         label = table.label[held[run]]
-        draws = _balanced(table, held[run], seed)
+        draws = draw_balanced(table, held[run], seed)
         fits = [l1_logistic(standard[draw][None], label[draw][None], 2, 0.4) for draw in draws]
         weight, bias = (torch.cat(parts).mean(0) for parts in zip(*fits, strict=True))
         expected = standard @ weight + bias

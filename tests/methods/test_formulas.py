@@ -12,11 +12,10 @@ from batches_of import first_step
 from problems import problem
 from raan.methods import EOR, ERM, HSIC, IRM, RNF, ExactRAAN, GapPenalty, GroupDRO, GroupWeights, Reweighing
 from raan.methods.gaps import score_gap
-from raan.methods.group_weights import group_weights
 from raan.methods.hsic import hsic
-from raan.methods.reweighing import independence_weights
 from raan.methods.rnf import MIXTURES, SCATTER, partners
 from raan.methods.rnf_proxy import AMPLIFICATION, ProxyRNF, generalised_cross_entropy
+from raan.methods.weighted import group_weights, independence_weights
 from reference import methods as loops
 from reference import neighbourhood as paper
 

@@ -1,4 +1,4 @@
-"""The methods that can be compared: what each makes fair, what it must know for that, and its dials."""
+"""The methods that a study can compare: what each makes fair, what it must know for that, and its dials."""
 
 from __future__ import annotations
 
@@ -24,14 +24,15 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, fo
     """List the methods: what each debiases, which group information it uses where, its dials and their grids."""
     from raan.methods import METHODS
 
-    entries = [_entry(name, method) for name, method in METHODS.items()] + _post_processing()
+    entries = [_entry(name, method) for name, method in METHODS.items()]
     if as_json:
         console.print_json(json.dumps(entries))
         return
     console.print(_table(entries))
     console.print(
         "Uses of groups are the method's own: whoever selects by fairness uses the attribute of validation rows, "
-        "whatever the method. A dial stands with the grid that it is tuned over."
+        "whatever the method. A dial stands with the grid that it is tuned over. Thresholds per group, which need "
+        "the attribute at prediction, are fitted to any model's scores by raan.methods.fit_thresholds, in Python."
     )
 
 
@@ -54,22 +55,6 @@ def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
             for field in fields(cast(Any, method))
         },
     }
-
-
-def _post_processing() -> list[dict[str, Any]]:
-    """The thresholds per group, which work on any method's scores."""
-    from raan.methods import POST_PROCESSING, Thresholds
-
-    return [
-        {
-            "name": name,
-            "class": Thresholds.__name__,
-            "debiases": ["predictions"],
-            "group_information": asdict(Thresholds.GROUP_USE),
-            "hyperparameters": {"notion": {"value": notion, "default": notion, "grid": []}},
-        }
-        for name, notion in POST_PROCESSING.items()
-    ]
 
 
 def _plain(value: Any) -> Any:

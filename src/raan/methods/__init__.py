@@ -7,19 +7,17 @@ from raan.methods.eor import EOR
 from raan.methods.erm import ERM
 from raan.methods.exact_raan import ExactRAAN
 from raan.methods.gap_penalty import GapPenalty
-from raan.methods.gaps import Notion
 from raan.methods.group_dro import GroupDRO
-from raan.methods.group_weights import GroupWeights
 from raan.methods.hsic import HSIC
 from raan.methods.irm import IRM
 from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
 from raan.methods.moap import MOAP
 from raan.methods.raan import RAAN
-from raan.methods.reweighing import Reweighing
 from raan.methods.rnf import RNF
 from raan.methods.rnf_proxy import ProxyRNF
 from raan.methods.sox import SOX
 from raan.methods.thresholds import Thresholds, fit_thresholds
+from raan.methods.weighted import GroupWeights, Reweighing
 
 METHODS: dict[str, Method | Refit] = {
     # The paper's.
@@ -52,9 +50,6 @@ METHODS: dict[str, Method | Refit] = {
     "EO penalty": GapPenalty("EO", weight=0.1),
 }
 
-POST_PROCESSING: dict[str, Notion] = {"Thresholds (DP)": "DP", "Thresholds (EO)": "EO"}
-"""What `fit_thresholds` makes of any method's scores, by the name that reports call it."""
-
 __all__ = [
     "DFR",
     "EOR",
@@ -63,7 +58,6 @@ __all__ = [
     "IRM",
     "METHODS",
     "MOAP",
-    "POST_PROCESSING",
     "RAAN",
     "RNF",
     "SOX",

@@ -1,4 +1,4 @@
-"""DFR (Kirichenko et al. 2023): only the last layer is retrained, on group-balanced rows."""
+"""DFR (Kirichenko et al. 2023): only the last layer is retrained, on held-out rows balanced by group."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -31,7 +31,7 @@ ITERATIONS = 300
 class DFR(Refit):
     """The last layer as the mean of L1 logistic regressions on equally many rows of each (class, attribute) cell.
 
-    Its rows are a part of the training rows; a first stage on `first_split` has not seen them.
+    Its rows are the last of each run's training rows, which a first stage on `first_split` has not seen.
     """
 
     inverse_penalty: Dial = hyperparameter(1.0, grid=(1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01))  # C
@@ -51,7 +51,7 @@ class DFR(Refit):
         inputs = _last_inputs(model, table, rows).double()
         penalties = torch.as_tensor(self.inverse_penalty, dtype=torch.float64).expand(len(rows)).tolist()
         layers = [
-            _last_layer(features, table.label[chosen], _balanced(table, chosen, seed), table.classes, penalty)
+            _last_layer(features, table.label[chosen], draw_balanced(table, chosen, seed), table.classes, penalty)
             for features, chosen, seed, penalty in zip(inputs, rows, seeds, penalties, strict=True)
         ]
         last = torch.stack(layers).to(model.parameters)
@@ -72,7 +72,7 @@ def _last_inputs(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Fl
     return signal.relu() if before.sizes else signal
 
 
-def _balanced(table: Table, rows: Int[Tensor, "row"], seed: int) -> Int[Tensor, "refit draw"]:
+def draw_balanced(table: Table, rows: Int[Tensor, "row"], seed: int) -> Int[Tensor, "refit draw"]:
     """For each refit, positions of as many rows of every cell as the smallest cell has."""
     label, attribute = table.label[rows].numpy(force=True), table.attribute[rows].numpy(force=True)
     cells = [

@@ -80,6 +80,10 @@ class Debiasing(Protocol):
         """Which knowledge of groups the method uses."""
         return GroupUse(training="attribute")
 
+    def first_split(self, split: Split) -> Split:
+        """The split for the first stage: training rows that the method keeps for itself are not in it."""
+        return split
+
 
 @runtime_checkable
 class Method(Debiasing, Protocol):

@@ -1,6 +1,7 @@
 """Thresholds per group (Hardt et al. 2016): any method's scores made fair afterwards.
 
-They are fitted on validation rows and need the attribute at prediction, so compare them with their like.
+They are fitted on validation rows and need the attribute at prediction: compare them with their like. They train
+nothing, so they are not among METHODS and no study runs them; `fit_thresholds` takes the scores of any model.
 """
 
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from raan.methods.gaps import NOTIONS, Notion
-from raan.methods.method import GroupUse, check_choice
+from raan.methods.method import check_choice
 
 GRID = np.linspace(0, 1, 1001)
 """Where the common operating point is looked for: selection rates (DP) or false positive rates (EO)."""
@@ -38,8 +39,6 @@ class Thresholds:
 
     notion: Notion
     rules: tuple[GroupRule, ...]
-
-    GROUP_USE = GroupUse(validation="attribute", prediction="attribute")
 
     def probability(self, score: Float[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
         """How often each row is given class 1, over the rules' draws."""

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from raan.methods import METHODS, POST_PROCESSING, GroupUse, Thresholds
+from raan.methods import METHODS, GroupUse
 from raan.report.content import Paper
 from raan.report.measures import (
     ACCURACY,
@@ -240,8 +240,6 @@ def _information(name: str, recorded: Mapping[str, Any]) -> list[str]:
             " and ".join(METHODS[name].debiases) or "nothing",
             *_uses(METHODS[name].group_use),
         ]
-    if name in POST_PROCESSING:
-        return ["predictions", *_uses(Thresholds.GROUP_USE)]
     return [f"not a method of this version; its runs say: {settings(recorded)}", *[NOTHING] * 3]
 
 

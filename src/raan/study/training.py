@@ -108,14 +108,19 @@ def _problem(name: str, options: str, seeds: tuple[int, ...]) -> Problem:
 
 
 def start_of(pack: Pack, problem: Problem, store: Path) -> Model:
-    """Every seed's model at the end of the first stage, which all packs of these data and seeds share."""
+    """Every seed's model at the end of the first stage, which all packs of these data and seeds share.
+
+    A method that holds training rows out of the first stage, as DFR does, has a first stage of its own.
+    """
     architecture: Architecture = ARCHITECTURES[pack.data.architecture](problem.table)
-    model = architecture.start(problem.table, problem.split.train, pack.seeds)
-    place = store / f"{first_stage_key(pack)}.pt"
+    split = pack.candidates[0].method.first_split(problem.split)
+    model = architecture.start(problem.table, split.train, pack.seeds)
+    held_out = problem.split.train.shape[1] - split.train.shape[1]
+    place = store / f"{first_stage_key(pack)}{f'-{held_out}' if held_out else ''}.pt"
     if place.exists():
         return model.at(torch.load(place, weights_only=True))
     schedule = replace(schedule_of(pack.first, pack.first.style), watch_test=False, points_per_epoch=1)
-    trained = first_stage(architecture, problem.table, problem.split, pack.seeds, schedule).last
+    trained = first_stage(architecture, problem.table, split, pack.seeds, schedule).last
     with write_whole(place) as part:
         torch.save(trained.parameters, part)
     return trained
