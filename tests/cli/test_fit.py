@@ -167,13 +167,13 @@ def test_names_and_values_of_the_user_are_never_markup(tmp_path):
     [
         (
             ("--label", "hird", "--attribute", "sex"),
-            "label names the column 'hird', which people.csv does not have. Is it 'hired'?",
+            "--label names the column 'hird', which people.csv does not have: expected one of",
         ),
         (
             ("--label", "hired", "--attribute", "Sex"),
-            "attribute names the column 'Sex', which people.csv does not have. Is it 'sex'?",
+            "expected one of id, age, city, score, sex, hired; is it 'sex'?",
         ),
-        (("--label", "hired", "--attribute", "sex"), "Leave it out by --ignore id"),
+        (("--label", "hired", "--attribute", "sex"), "leave it out by --ignore id, or derive categories from it"),
         (("--label", "hired", "--attribute", "hired"), "is named twice"),
     ],
 )

@@ -9,8 +9,8 @@ import torch
 
 from raan import load
 from raan.cli.fit import _write
+from raan.data import Split
 from raan.data.sets.adult import COLUMNS
-from raan.data.tabular.frame import from_frame
 from raan.fairness.metrics import count
 from raan.files import CorruptModel, Parts
 from raan.methods.method import alike
@@ -31,8 +31,9 @@ from raan.study.own.reweighted import GIVEN, Search, given, searched
 from raan.study.own.stored import from_parts, to_parts
 from raan.study.own.words import sentence, verdict
 from raan.study.summary import comparisons
+from raan.tabular.frame import from_frame
 
-pytestmark = pytest.mark.filterwarnings("ignore::raan.data.tabular.preprocessing.DataWarning")
+pytestmark = pytest.mark.filterwarnings("ignore::raan.tabular.preprocessing.DataWarning")
 
 EFFORT = Effort(seeds=2, epochs=1, batch_size=64, parts=2)
 
@@ -56,7 +57,7 @@ def loaded():
 def trained(loaded):
     """The walks of all methods, shortly trained."""
     table, _ = judged(loaded)
-    ground = Ground.of(table, loaded.split, 0, EFFORT.seeds)
+    ground = Ground.of(table, Split.of(loaded.split), 0, EFFORT.seeds)
     start = plain_training(ground, EFFORT, Clock(math.inf), 0)
     found = [
         walk
@@ -64,7 +65,7 @@ def trained(loaded):
         for pack in alike(several)
         for walk in walks(name, pack, start, ground, EFFORT, Clock(math.inf), 0)
     ]
-    plain = Plain.fit(Rows(table, loaded.split, 0))
+    plain = Plain.fit(Rows(table, Split.of(loaded.split), 0))
     search = Search(len(loaded.split.train), plain.rows.estimator.set_params(max_iter=5), 0)
     tuned = searched(plain, search, "worst_group", 0.05, Clock(math.inf))
     return [*found, plain.walk, tuned, given(plain, Clock(math.inf))]
@@ -105,7 +106,7 @@ def test_a_walk_along_reweighting_begins_with_plain_boosting(trained):
 
 
 def test_a_search_that_the_time_ends_leaves_no_walk_and_given_weights_as_many_as_were_fitted(loaded):
-    plain = Plain.fit(Rows(loaded.table, loaded.split, 0))
+    plain = Plain.fit(Rows(loaded.table, Split.of(loaded.split), 0))
     search = Search(len(loaded.split.train), plain.rows.estimator, 0)
     assert searched(plain, search, "worst_group", 0.05, Clock(0)) is None
     assert given(plain, Clock(0)) is None
@@ -270,7 +271,7 @@ def test_the_weights_that_are_explained_have_the_strength_they_were_trained_with
         assert each["strength"] == chosen.walk.hyperparameters["strength"]
         train = loaded.split.train
         embedding = chosen.walk.classifier(chosen.point).embed(loaded.table.features[train].numpy())
-        full = weights_of(loaded.table, embedding, train.numpy(), None, each["balance"])
+        full = weights_of(loaded.table, embedding, train, None, each["balance"])
         for cell, whole in zip(each["cells"], full["cells"], strict=True):
             assert cell["mean"] - 1 == pytest.approx(each["strength"] * (whole["mean"] - 1), abs=2e-4)
 
@@ -365,7 +366,7 @@ def test_a_clock_tells_its_progress_and_stops_work_at_its_end():
 def test_boosting_over_real_rows_is_made_fairer_within_the_allowance(real_data):
     columns = pd.read_csv(real_data / "adult" / "adult.data", names=COLUMNS, skipinitialspace=True, nrows=8000)
     rows = from_frame(columns, "income", "sex")
-    plain = Plain.fit(Rows(rows.table, rows.split, 0))
+    plain = Plain.fit(Rows(rows.table, Split.of(rows.split), 0))
     quick = plain.rows.estimator.set_params(max_iter=40, learning_rate=0.2)
     walk = searched(plain, Search(len(rows.split.train), quick, 0), "worst_group", 0.01, Clock(math.inf))
     chosen = Within("worst_group", 0.01).choose([plain.walk, walk], Choice(plain.walk, 0))

@@ -10,12 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raan.cli.console import console, errors
+from raan.cli.console import console, errors, naming
 from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
+from raan.errors import InputError
 
 if TYPE_CHECKING:
-    from raan.data.tabular.columns import Sheet
     from raan.fairness.findings import Audit
+    from raan.tabular.columns import Sheet
+
+
+RENAMED = {"y_true": "label", "y_pred": "prediction", "sensitive_features": "attribute"}
+"""What Python's audit takes, and the option that names its column."""
 
 
 class Metric(StrEnum):
@@ -54,15 +59,16 @@ def audit(
 
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
     """
-    from raan.data.tabular.columns import MISSING
-    from raan.data.tabular.lines import Layout
-    from raan.data.tabular.reading import read
     from raan.fairness.audit import audit as measure
+    from raan.tabular.columns import MISSING
+    from raan.tabular.lines import Layout
+    from raan.tabular.reading import read
 
     tokens = (*MISSING, *(missing or ()))
     sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
     truth, said = (_classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction")))
-    found = measure(truth, said, _groups(sheet, attribute), min_count=min_count)
+    with naming(RENAMED):
+        found = measure(truth, said, _groups(sheet, attribute), min_count=min_count)
     if as_json:
         sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
     elif not quiet:
@@ -75,16 +81,18 @@ def _classes(sheet: Sheet, name: str, argument: str) -> Any:
     """The column's classes as words; 1 and 1.0 are one."""
     import numpy as np
 
-    from raan.data.tabular.reading import check_names
     from raan.fairness.groups import UNKNOWN
+    from raan.tabular.reading import check_names
 
     check_names(sheet, [name], argument)
     column = _words(sheet, name)
     absent = column.codes == UNKNOWN
     if absent.any():
-        raise ValueError(
-            f"{sheet.place(int(absent.argmax()))}: the {argument} {name!r} is missing, as in {absent.sum():,} of "
-            f"{sheet.rows:,} rows: every row needs one; drop those rows"
+        raise InputError(
+            f"{sheet.place(int(absent.argmax()))}: the {argument} {name!r}",
+            f"is missing, as in {absent.sum():,} of {sheet.rows:,} rows",
+            "one in every row",
+            "drop those rows",
         )
     return np.take(np.array(column.names), column.codes)
 
@@ -93,7 +101,7 @@ def _groups(sheet: Sheet, names: list[str]) -> Any:
     """The attribute columns; None where a value is missing."""
     import numpy as np
 
-    from raan.data.tabular.reading import check_names
+    from raan.tabular.reading import check_names
 
     check_names(sheet, names, "attribute")
     columns = (_words(sheet, name) for name in names)
@@ -103,7 +111,7 @@ def _groups(sheet: Sheet, names: list[str]) -> Any:
 
 
 def _words(sheet: Sheet, name: str) -> Any:
-    from raan.data.tabular.reading import settle_types
+    from raan.tabular.reading import settle_types
 
     return settle_types(sheet, [name], {name: "category"})[name]
 

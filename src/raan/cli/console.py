@@ -3,12 +3,9 @@
 Exit codes: 0 done, 1 a declared limit was exceeded, 2 wrong input, 130 interrupted.
 """
 
-import re
-import shlex
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -22,6 +19,8 @@ from rich.progress import (
 )
 from typer.core import TyperCommand
 
+from raan.errors import in_shell, spell
+
 console = Console()
 """Results go to standard output; rich drops colours and boxes' glitter by itself when that is not a terminal."""
 
@@ -30,18 +29,6 @@ errors = Console(stderr=True)
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError)
 """What the doors raise when the user's input is wrong or an extra is missing: shown as a paragraph."""
-
-OPTIONS = (
-    (r"ignore=\[(?P<value>'.*?'|\".*?\")\]", "--ignore"),
-    (r"types=\{(?P<value>'.*?'|\".*?\"): 'category'\}", "--category"),
-    (r"pass Layout\(delimiter=(?P<value>'.*?')\)", "give --delimiter"),
-    (r"pass Layout\(decimal=(?P<value>'.*?')\)", "give --decimal"),
-    (r"Layout\(encoding=(?P<value>'.*?')\)", "--encoding"),
-    (r"Rules\(missing=\.\.\.\)", "--missing WORD"),
-    (r"\by_pred\b", "--prediction"),
-    (r"\by_true\b", "--label"),
-)
-"""What the doors for programmers advise, and the option that is the same on the command line."""
 
 
 def run(app: Callable[[], Any]) -> None:
@@ -52,26 +39,27 @@ def run(app: Callable[[], Any]) -> None:
         if "--debug" in sys.argv:
             raise
         errors.print("[bold red]error:[/] ", end="")
-        errors.print(as_options(str(error)), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+        errors.print(spell(error, in_shell()), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
         sys.exit(2)
 
 
-def as_options(message: str) -> str:
-    """The message with its advice in options of the command line: ignore=['id'] is --ignore id."""
-    for pattern, option in OPTIONS:
-        message = re.sub(pattern, partial(_option, option), message)
-    return message
+class CommandError(ValueError):
+    """An error in the command's own words."""
 
 
-def _option(option: str, found: re.Match[str]) -> str:
-    value = found.groupdict().get("value")
-    return option if value is None else f"{option} {shlex.quote(value[1:-1])}"
+@contextmanager
+def naming(renamed: Mapping[str, str]) -> Iterator[None]:
+    """Errors from within call parameters as the command does: `y_true` is its --label, if so renamed."""
+    try:
+        yield
+    except EXPECTED as error:
+        raise CommandError(spell(error, in_shell(renamed))) from error
 
 
 def note(text: str) -> None:
     """Say something that the user should know, on standard error."""
     errors.print("[bold yellow]note:[/] ", end="")
-    errors.print(as_options(text), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+    errors.print(spell(text, in_shell()), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
 
 
 class SeveralValues(TyperCommand):

@@ -16,10 +16,10 @@ import typer
 from raan.cli.console import console, errors, note, time_bar
 
 if TYPE_CHECKING:
-    from raan.data.tabular.frame import Loaded
-    from raan.data.tabular.lines import Layout
     from raan.study.fit import Fit
     from raan.study.own.points import Choice
+    from raan.tabular.frame import Loaded
+    from raan.tabular.lines import Layout
 
 
 class Aim(StrEnum):
@@ -82,9 +82,9 @@ def fit(
     Exit codes: 0 done, 2 wrong input, 130 interrupted before there was a model.
     """
     begun = monotonic()
-    from raan.data.tabular.lines import Layout
     from raan.files.write import write_folder
     from raan.study.own.folder import check
+    from raan.tabular.lines import Layout
 
     check(out, force)
     layout = Layout(delimiter, encoding, decimal)
@@ -114,9 +114,9 @@ def _read(
     seed: int,
     layout: Layout,
 ) -> Loaded:
-    from raan.data.tabular.columns import MISSING
-    from raan.data.tabular.frame import from_frame
-    from raan.data.tabular.preprocessing import Rules
+    from raan.tabular.columns import MISSING
+    from raan.tabular.frame import from_frame
+    from raan.tabular.preprocessing import Rules
 
     return from_frame(
         data,

@@ -46,9 +46,9 @@ def predict(
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """
-    from raan.data.tabular.lines import Layout
     from raan.study.own.predictions import predict_file, written
     from raan.study.own.rows import open_source
+    from raan.tabular.lines import Layout
 
     model = _model(folder)
     with progress_bar(quiet) as bar:

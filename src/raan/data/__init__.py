@@ -1,22 +1,27 @@
-"""Tables to learn from: how they are made, found and split."""
+"""Tables to learn from: how they are made, found and split. What needs torch is imported when it is asked for."""
 
-from raan.data.download.sources import CorruptData, DataUnavailable
-from raan.data.download.unpack import UnsafeArchive, unpack
-from raan.data.environments import Environments, environments
-from raan.data.media.text import embed_texts
-from raan.data.sets.adult import adult
-from raan.data.sets.celeba import Celeba, celeba
-from raan.data.sets.civil_comments import civil_comments
-from raan.data.sets.comments import Comments
-from raan.data.sets.measuring_hate_speech import measuring_hate_speech
-from raan.data.sets.meps import meps, meps_split
-from raan.data.split import Split, split, stack
-from raan.data.stratified import stratified_split
-from raan.data.table import Table
-from raan.data.tabular.frame import Loaded, from_frame
-from raan.data.tabular.lines import Layout
-from raan.data.tabular.preprocessing import DataWarning, Preprocessing, Rules
-from raan.data.toy import toy
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from raan.data.split import Parts, Split, split, stack  # `split` is the function, not its module
+
+if TYPE_CHECKING:
+    from raan.data.download.sources import CorruptData, DataUnavailable
+    from raan.data.download.unpack import UnsafeArchive, unpack
+    from raan.data.media.text import embed_texts
+    from raan.data.sets.adult import adult
+    from raan.data.sets.celeba import Celeba, celeba
+    from raan.data.sets.civil_comments import civil_comments
+    from raan.data.sets.comments import Comments
+    from raan.data.sets.environments import Environments, environments
+    from raan.data.sets.measuring_hate_speech import measuring_hate_speech
+    from raan.data.sets.meps import meps, meps_split
+    from raan.data.sets.toy import toy
+    from raan.data.stratified import stratified_split
+    from raan.data.table import Table
+    from raan.tabular.frame import Loaded, from_frame
+    from raan.tabular.lines import Layout
+    from raan.tabular.preprocessing import DataWarning, Preprocessing, Rules
 
 __all__ = [
     "Celeba",
@@ -27,6 +32,7 @@ __all__ = [
     "Environments",
     "Layout",
     "Loaded",
+    "Parts",
     "Preprocessing",
     "Rules",
     "Split",
@@ -47,3 +53,35 @@ __all__ = [
     "toy",
     "unpack",
 ]
+
+_NAMES = {
+    "raan.data.download.sources": ("CorruptData", "DataUnavailable"),
+    "raan.data.download.unpack": ("UnsafeArchive", "unpack"),
+    "raan.data.media.text": ("embed_texts",),
+    "raan.data.sets.adult": ("adult",),
+    "raan.data.sets.celeba": ("Celeba", "celeba"),
+    "raan.data.sets.civil_comments": ("civil_comments",),
+    "raan.data.sets.comments": ("Comments",),
+    "raan.data.sets.environments": ("Environments", "environments"),
+    "raan.data.sets.measuring_hate_speech": ("measuring_hate_speech",),
+    "raan.data.sets.meps": ("meps", "meps_split"),
+    "raan.data.sets.toy": ("toy",),
+    "raan.data.stratified": ("stratified_split",),
+    "raan.data.table": ("Table",),
+    "raan.tabular.frame": ("Loaded", "from_frame"),
+    "raan.tabular.lines": ("Layout",),
+    "raan.tabular.preprocessing": ("DataWarning", "Preprocessing", "Rules"),
+}
+_HOMES = {name: home for home, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name when it is first asked for."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'raan.data' has no attribute {name!r}; it has {', '.join(__all__)}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """The public names, imported or not."""
+    return sorted(__all__)

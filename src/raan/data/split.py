@@ -1,25 +1,55 @@
-"""Which rows train, which select, which judge."""
+"""Which rows train, which select, which judge: as arrays for anyone, as tensors for the engine."""
+
+from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import accumulate
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Int
-from torch import Tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Sizes = tuple[int, int, int]
 Fractions = tuple[float, float, float]
 
 
+class Parts(NamedTuple):
+    """The rows of a table that train, that select (validation) and that judge (test), as arrays."""
+
+    train: Int[np.ndarray, "train"]
+    validation: Int[np.ndarray, "validation"]
+    test: Int[np.ndarray, "test"]
+
+
 class Split(NamedTuple):
-    """The rows of a table that train, that select (validation) and that judge (test)."""
+    """The same as tensors, as the engine takes them; several runs' have a leading run axis."""
 
     train: Int[Tensor, "*run train"]
     validation: Int[Tensor, "*run validation"]
     test: Int[Tensor, "*run test"]
+
+    @classmethod
+    def of(cls, parts: Parts) -> Split:
+        """The parts as tensors."""
+        import torch
+
+        return cls(*map(torch.from_numpy, parts))
+
+
+def cut(order: Int[np.ndarray, "row"], sizes: Sizes | Fractions) -> Parts:
+    """The rows in this order, cut into parts of these numbers of rows (integers) or fractions of them (floats).
+
+    Rows beyond the sum of the sizes are left out.
+    """
+    rows = len(order)
+    counts = _fractions_to_sizes(rows, sizes) if any(isinstance(size, float) for size in sizes) else sizes
+    _check_sizes(rows, counts)
+    first, second, third = accumulate(int(count) for count in counts)
+    return Parts(order[:first], order[first:second], order[second:third])
 
 
 def split(rows: int, sizes: Sizes | Fractions, seed: int) -> Split:
@@ -27,15 +57,13 @@ def split(rows: int, sizes: Sizes | Fractions, seed: int) -> Split:
 
     Sizes are numbers of rows (integers) or fractions of them (floats); rows beyond their sum are left out.
     """
-    counts = _fractions_to_sizes(rows, sizes) if any(isinstance(size, float) for size in sizes) else sizes
-    _check_sizes(rows, counts)
-    order = torch.from_numpy(np.random.default_rng(seed).permutation(rows))
-    first, second, third = accumulate(int(count) for count in counts)
-    return Split(order[:first], order[first:second], order[second:third])
+    return Split.of(cut(np.random.default_rng(seed).permutation(rows), sizes))
 
 
 def stack(splits: Sequence[Split]) -> Split:
     """Gather the splits of several runs into one, with a leading run axis."""
+    import torch
+
     sizes = [tuple(part.shape[-1] for part in each) for each in splits]
     if not sizes:
         raise ValueError("no splits to stack: give one for each run")

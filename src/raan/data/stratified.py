@@ -1,23 +1,21 @@
 """A split in which every (class, attribute) cell has its share of each part."""
 
 import numpy as np
-import torch
 from jaxtyping import Int
 
-from raan.data.split import Fractions, Sizes, Split, split
+from raan.data.split import Fractions, Parts, Sizes, cut
 
 
 def stratified_split(
     label: Int[np.ndarray, "row"], attribute: Int[np.ndarray, "row"], sizes: Sizes | Fractions, seed: int
-) -> Split:
+) -> Parts:
     """Draw disjoint train, validation and test rows, every cell in proportion, by the seed alone.
 
     The parts have exactly the sizes asked for, and of each cell its share to within a row or two. Rows of
     unknown attribute make cells as well.
     """
-    first, second, third = np.cumsum([len(part) for part in split(len(label), sizes, seed)])
-    order = torch.from_numpy(_evenly(label * (attribute.max() + 2) + attribute + 1, np.random.default_rng(seed)))
-    return Split(order[:first], order[first:second], order[second:third])
+    cell = label * (attribute.max() + 2) + attribute + 1
+    return cut(_evenly(cell, np.random.default_rng(seed)), sizes)
 
 
 def _evenly(cell: Int[np.ndarray, "row"], generator: np.random.Generator) -> Int[np.ndarray, "row"]:

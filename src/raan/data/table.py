@@ -10,6 +10,8 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from raan.tabular.words import describe_cells
+
 UNKNOWN = -1  # the attribute of a row whose attribute nobody knows
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 
@@ -96,12 +98,9 @@ class Table:
 
     def describe(self) -> str:
         """The size of the table and of its (class, attribute) cells, over several lines."""
-        counts = [[f"{count:,}" for count in row] for row in self.cells().tolist()]
-        lines = [("", *self.attribute_names)]
-        lines += [(name, *row) for name, row in zip(self.class_names, counts, strict=True)]
         unknown = int((self.attribute == UNKNOWN).sum())
-        note = [f"attribute unknown: {unknown:,} rows"] if unknown else []
-        return "\n".join([self._size(), *_aligned(lines), *note])
+        cells = self.cells().numpy(force=True)
+        return "\n".join([self._size(), *describe_cells(cells, self.class_names, self.attribute_names, unknown)])
 
     def __repr__(self) -> str:
         return f"Table({self._size()}, {self.classes} classes, {self.attributes} attribute values)"
@@ -109,13 +108,6 @@ class Table:
     def _size(self) -> str:
         runs = "".join(f"{count:,} runs × " for count in self.features.shape[:-2])
         return f"{self.name}: {runs}{self.rows:,} rows × {self.features.shape[-1]:,} features"
-
-
-def _aligned(lines: list[tuple[str, ...]]) -> list[str]:
-    """The lines with their columns padded: the first to the left, the others to the right."""
-    first, *others = (max(map(len, column)) for column in zip(*lines, strict=True))
-    template = "  ".join([f"{{:<{first}}}", *(f"{{:>{width}}}" for width in others)])
-    return [template.format(*line) for line in lines]
 
 
 def _matrix(values: ArrayLike | Tensor, dtype: torch.dtype) -> Tensor:

@@ -12,10 +12,10 @@ from sklearn.model_selection import StratifiedKFold, cross_val_score
 from sklearn.preprocessing import StandardScaler
 
 from raan.data.table import UNKNOWN, Table
-from raan.data.tabular.encoding import Standardised
-from raan.data.tabular.preprocessing import Preprocessing
 from raan.neighbourhood.balance import Balance
 from raan.neighbourhood.weights import aan_weights
+from raan.tabular.encoding import Standardised
+from raan.tabular.preprocessing import Preprocessing
 
 MOST_WEIGHED, MOST_MAPPED = 5_000, 1_000
 """Rows that are weighed at most, and drawn at most: the first of those given, which a split has in proportion."""

@@ -7,9 +7,8 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
+from raan.data.split import Split
 from raan.data.table import UNKNOWN, Table
-from raan.data.tabular.frame import Loaded
-from raan.data.tabular.lines import listed
 from raan.methods.method import alike
 from raan.study.compare import four_each
 from raan.study.own.boosting import Plain, Rows
@@ -19,6 +18,8 @@ from raan.study.own.clock import Clock
 from raan.study.own.networks import Effort, Ground, plain_training, walks
 from raan.study.own.points import Choice, Walk, loss, settle
 from raan.study.own.reweighted import GIVEN, Search, affordable_search, given, searched
+from raan.tabular.frame import Loaded
+from raan.tabular.words import listed
 from raan.training.selection import Aim
 
 LEAST_JUDGED = 10
@@ -90,7 +91,7 @@ def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
     there does a KeyboardInterrupt pass.
     """
     table, notes = judged(loaded)
-    plain = Plain.fit(Rows(table, loaded.split, wish.seed))
+    plain = Plain.fit(Rows(table, Split.of(loaded.split), wish.seed))
     found = _Found([plain.walk], list(notes))
     try:
         _train(found, table, loaded, wish, plain, clock)
@@ -115,9 +116,10 @@ def _train(found: _Found, table: Table, loaded: Loaded, wish: Wish, plain: Plain
     """Plain training, Vanilla, AANReweighting, RAAN, RL-RAAN; each adds its walks as it ends."""
     search = affordable_search(plain, BOOSTING_SHARE * clock.left)
     searching = search.seconds if search else len(GIVEN) * plain.seconds
-    effort, costs = affordable(table, loaded.split, four_each(), clock.left - searching)
+    split = plain.rows.split
+    effort, costs = affordable(table, split, four_each(), clock.left - searching)
     clock.plan(searching + costs.total)
-    ground = Ground.of(table, loaded.split, wish.seed, effort.seeds)
+    ground = Ground.of(table, split, wish.seed, effort.seeds)
     start = plain_training(ground, effort, clock, costs.first)
     methods = four_each()
 
@@ -170,7 +172,7 @@ def _unfinished(found: _Found) -> Iterator[str]:
 
 def judged(loaded: Loaded) -> tuple[Table, tuple[str, ...]]:
     """The table in which groups too small to judge by are unknown, and what to say of them."""
-    table, validation = loaded.table, loaded.split.validation
+    table, validation = loaded.table, Split.of(loaded.split).validation
     known = validation[table.attribute[validation] != UNKNOWN]
     cell = table.label[known].long() * table.attributes + table.attribute[known]
     count = cell.bincount(minlength=table.classes * table.attributes).view(table.classes, table.attributes)

@@ -10,7 +10,6 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from raan.data.environments import environments
 from raan.data.media.text import embed_texts
 from raan.data.sets.adult import SPLIT as ADULT_SIZES
 from raan.data.sets.adult import adult
@@ -18,15 +17,16 @@ from raan.data.sets.celeba import SPLIT as CELEBA_SIZES
 from raan.data.sets.celeba import celeba
 from raan.data.sets.civil_comments import civil_comments
 from raan.data.sets.comments import Comments
+from raan.data.sets.environments import environments
 from raan.data.sets.measuring_hate_speech import measuring_hate_speech
 from raan.data.sets.meps import SPLIT as MEPS_SIZES
 from raan.data.sets.meps import meps
+from raan.data.sets.toy import toy
 from raan.data.split import Split, split, stack
 from raan.data.stratified import stratified_split
 from raan.data.table import Table
-from raan.data.tabular.frame import from_frame
-from raan.data.toy import toy
 from raan.study.deep import embed_images
+from raan.tabular.frame import from_frame
 
 HELD_OUT = 0.1
 """The share of the training environments that selects."""
@@ -87,7 +87,7 @@ def _table(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:
     (seed,) = seeds
     sizes = tuple(options.get("sizes", (0.6, 0.2, 0.2)))
     loaded = from_frame(options["path"], sizes=sizes, seed=seed, **_without(options, "sizes", "path"))
-    return Problem(loaded.table, stack([loaded.split]), (seed,))
+    return Problem(loaded.table, stack([Split.of(loaded.split)]), (seed,))
 
 
 def _hate_speech(options: Mapping[str, Any], seeds: Sequence[int]) -> Problem:
@@ -119,7 +119,7 @@ def _environments(comments: Comments, seeds: Sequence[int], held_out: float) -> 
     last = len(drawn.rows) - 1
     training = environment < last
     label, cell = table.label[training], (table.attribute + 2 * environment)[training]
-    parts = stratified_split(label.numpy(), cell.numpy(), (1 - held_out, held_out, 0.0), seed)
+    parts = Split.of(stratified_split(label.numpy(), cell.numpy(), (1 - held_out, held_out, 0.0), seed))
     # The training environments come first: their rows have the same numbers in the whole table.
     rows = Split(parts.train, parts.validation, torch.arange(last * drawn.size, table.rows))
     return Problem(table, stack([rows]), (seed,))

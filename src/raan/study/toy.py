@@ -9,9 +9,9 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from raan.data.sets.toy import SHAPE_DIRECTION, toy
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
-from raan.data.toy import SHAPE_DIRECTION, toy
 from raan.methods.erm import ERM
 from raan.methods.method import Method
 from raan.methods.raan import RAAN

@@ -17,7 +17,7 @@ from raan.data.media.images import Images, Size, open_images
 from raan.data.sets.about import About
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.data.tabular.numbers import open_text
+from raan.tabular.numbers import open_text
 
 # Train, validation and test images of the whole set of 202,599. The paper says 194,599 train; what is left
 # is 8,000, of which RNF, whose setting it follows, selects on one half and tests on the other.

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor
 
 from raan.data.table import Table
-from raan.data.tabular.numbers import check_header, csv_lines, number
+from raan.tabular.numbers import check_header, csv_lines, number
 
 CALLED = {"black": "Black", "muslim": "Muslim", "lgbtq": "LGBTQ", "neurodiverse": "NeuroDiverse"}
 

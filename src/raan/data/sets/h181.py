@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float
 
-from raan.data.tabular.numbers import Columns, check_header
+from raan.tabular.numbers import Columns, check_header
 
 # Columns that carry a round's or a year's number, under the names of the published features.
 RENAMED = {

@@ -14,7 +14,7 @@ from raan.data.sets.about import About
 from raan.data.sets.h181 import read_h181
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.data.tabular.numbers import Columns, read_numbers
+from raan.tabular.numbers import Columns, read_numbers
 
 SPLIT = (11_362, 1_200, 3_168)  # train, validation, test rows of the paper and of RNF, which published them
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
-from raan.data.tabular.preprocessing import Preprocessing
+from raan.tabular.preprocessing import Preprocessing
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,11 +8,11 @@ from typing import Any
 
 import pandas as pd
 
-from raan.data.tabular.lines import listed
-from raan.data.tabular.reading import PARQUET, nearest
 from raan.files.write import write_whole
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.rows import Chunk, Features, Source
+from raan.tabular.reading import PARQUET
+from raan.tabular.words import listed, nearest
 
 Write = Callable[[pd.DataFrame], None]
 

@@ -117,7 +117,7 @@ def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
             yield weights_of(
                 fit.table,
                 embedding,
-                rows.numpy(),
+                rows,
                 units,
                 balance,
                 temperature=dials["temperature"],
@@ -126,10 +126,10 @@ def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
 
 
 def _test(fit: Fit) -> Int[np.ndarray, "row"]:
-    return fit.loaded.split.test.numpy()
+    return fit.loaded.split.test
 
 
-def _seen(fit: Fit, network: Choice | None, rows: Int[torch.Tensor, "row"]) -> Float[np.ndarray, "row dim"]:
+def _seen(fit: Fit, network: Choice | None, rows: Int[np.ndarray, "row"]) -> Float[np.ndarray, "row dim"]:
     """Rows as a network embeds them, or their features as they are; no more of them than are looked at."""
     features = fit.table.features[rows[:MOST_WEIGHED]].numpy()
     if network is None:

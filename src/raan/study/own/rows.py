@@ -10,12 +10,14 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float32
 
-from raan.data.tabular.columns import Plain, length
-from raan.data.tabular.encoding import OneHot
-from raan.data.tabular.lines import Layout, TextFile, check, line_of, listed, opened, settle
-from raan.data.tabular.preprocessing import UNFAMILIAR, Preprocessing
-from raan.data.tabular.reading import PARQUET, nearest, read, settle_types
+from raan.errors import InputError, MissingExtra
 from raan.fairness.groups import Codes
+from raan.tabular.columns import Plain, length
+from raan.tabular.encoding import OneHot
+from raan.tabular.lines import Layout, TextFile, check, line_of, opened, settle
+from raan.tabular.preprocessing import UNFAMILIAR, Preprocessing
+from raan.tabular.reading import PARQUET, read, settle_types
+from raan.tabular.words import listed, nearest
 
 CHUNK = 20_000
 """Rows that are in memory at a time."""
@@ -81,11 +83,11 @@ def _parquet(path: Path) -> Source:
         from pyarrow import ArrowInvalid  # type: ignore[import-untyped]
         from pyarrow.parquet import ParquetFile  # type: ignore[import-untyped]
     except ImportError as error:
-        raise ImportError(f"{path}: Parquet is read by pyarrow: pip install 'raan[parquet]'") from error
+        raise MissingExtra("reading Parquet", "parquet") from error
     try:
         file = ParquetFile(path)
     except ArrowInvalid as error:
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+        raise InputError(str(path), f"cannot be read ({error})", "a Parquet file") from error
     names = tuple(name.strip() for name in file.schema_arrow.names)
     return Source(path, names, file.metadata.num_rows, ".", partial(_parquet_chunks, file, path, names))
 
@@ -118,9 +120,11 @@ class Features:
         near = [(name, nearest(name, list(source.names))) for name in lacking]
         if lacking:
             said = [f"{name!r}{f' (it has {like!r})' if like else ''}" for name, like in near]
-            raise ValueError(
-                f"{source.path} lacks {len(lacking)} of the {len(self.preprocessing.columns)} columns that the "
-                f"model was fitted to: {listed(said)}"
+            raise InputError(
+                str(source.path),
+                f"lacks {len(lacking)} of the {len(self.preprocessing.columns)} columns that the model was fitted "
+                "to",
+                listed(said),
             )
 
     def __call__(self, chunk: Chunk) -> Float32[np.ndarray, "row feature"]:

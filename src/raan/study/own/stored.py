@@ -3,9 +3,9 @@
 from types import ModuleType
 from typing import Any
 
-from raan.data.tabular.preprocessing import Preprocessing
 from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
 from raan.study.own.classifier import TableClassifier
+from raan.tabular.preprocessing import Preprocessing
 
 INNER = ("RAANClassifier", "AANReweighting")
 """The kinds of model that may stand behind the preprocessing."""

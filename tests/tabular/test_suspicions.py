@@ -3,10 +3,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.data.tabular import suspicions as module
-from raan.data.tabular.columns import Numbers
-from raan.data.tabular.suspicions import areas_under_curve, telling
 from raan.fairness.groups import Codes
+from raan.tabular import suspicions as module
+from raan.tabular.columns import Numbers
+from raan.tabular.suspicions import areas_under_curve, telling
 
 
 @settings(deadline=None, max_examples=50)

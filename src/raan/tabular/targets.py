@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from raan.data.tabular.columns import Numbers, Plain, Sheet, words_from_numbers
-from raan.data.tabular.preprocessing import Rules
-from raan.data.tabular.reading import Type, check_names, settle_types
+from raan.errors import InputError, Message, Option
 from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
+from raan.tabular.columns import Numbers, Plain, Sheet, words_from_numbers
+from raan.tabular.preprocessing import Rules
+from raan.tabular.reading import Type, check_names, settle_types
 
 
 def check_roles(
@@ -19,12 +20,20 @@ def check_roles(
     named = [label, *attributes, *ignore]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
-        raise ValueError(f"the column {twice!r} is named twice in label, attribute and ignore: it has one role")
+        raise InputError(
+            f"the column {twice!r}",
+            Message("is named twice in ", Option("label"), ", ", Option("attribute"), " and ", Option("ignore")),
+            "one role",
+        )
     strange = next((kind for kind in types.values() if kind not in ("number", "category")), None)
     if strange is not None:
-        raise ValueError(f"types holds {strange!r}, expected 'number' or 'category'")
+        raise InputError("types", f"holds {strange!r}", "'number' or 'category'")
     if not attributes or len(named) == len(sheet.columns):
-        raise ValueError(f"{sheet.name}: expected an attribute, and at least one more column to learn from")
+        raise InputError(
+            sheet.name,
+            f"has {len(sheet.columns):,} columns, of which {len(named):,} are named",
+            Message("an ", Option("attribute"), ", and at least one more column to learn from"),
+        )
 
 
 def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) -> tuple[Sheet, Codes, list[str]]:
@@ -37,11 +46,12 @@ def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) 
     absent = classes.codes == UNKNOWN
     if not absent.any():
         return sheet, classes, []
-    said = f"the label {label!r} is missing in {absent.sum():,} of {sheet.rows:,} rows"
+    said = f"is missing in {absent.sum():,} of {sheet.rows:,} rows"
     if rules.missing_label == "refuse":
-        raise ValueError(f"{said}, the first at {sheet.place(int(absent.argmax()))}: fill in or drop them")
+        first = sheet.place(int(absent.argmax()))
+        raise InputError(f"the label {label!r}", f"{said}, the first at {first}", "a class in every row")
     kept = sheet.take(np.flatnonzero(~absent))
-    return kept, Codes(classes.codes[~absent], classes.names), [f"{said}, which are dropped"]
+    return kept, Codes(classes.codes[~absent], classes.names), [f"the label {label!r} {said}, which are dropped"]
 
 
 def grouped(sheet: Sheet, attributes: Sequence[str], types: Mapping[str, Type], rules: Rules) -> Codes:
@@ -57,9 +67,11 @@ def _check_whole(sheet: Sheet, label: str, column: Numbers) -> None:
     fraction = ~np.isnan(column.values) & (column.values != np.floor(column.values))
     if fraction.any():
         row = int(fraction.argmax())
-        raise ValueError(
-            f"{sheet.place(row)}: the label {label!r} is {column.values[row]}, expected classes, as words or "
-            "whole numbers: a quantity becomes classes by thresholds"
+        raise InputError(
+            f"{sheet.place(row)}: the label {label!r}",
+            f"is {column.values[row]}",
+            "classes, as words or whole numbers",
+            "a quantity becomes classes by thresholds",
         )
 
 
@@ -68,11 +80,13 @@ def _check_count(sheet: Sheet, what: str, column: Codes, *, fewest: int, most: i
     count = len(column.names)
     if count < fewest:
         only = f"one value only, {column.names[0]!r}," if count else "no value"
-        raise ValueError(f"{sheet.name}: the {what} has {only} in {sheet.rows:,} rows, expected {fewest} or more")
+        raise InputError(f"{sheet.name}: the {what}", f"has {only} in {sheet.rows:,} rows", f"{fewest} or more")
     if count > most:
-        raise ValueError(
-            f"{sheet.name}: the {what} has {count:,} values, expected {most} at most: "
-            "group them into fewer, or raise the bound by Rules(groups=...)"
+        raise InputError(
+            f"{sheet.name}: the {what}",
+            f"has {count:,} values",
+            f"{most} at most",
+            "group them into fewer, or in Python raise the bound by Rules(groups=...)",
         )
 
 

@@ -12,6 +12,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
+from raan.errors import InputError, Message, Option
+from raan.tabular.words import listed
+
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
 
 SAMPLE = 1 << 16  # characters to guess the delimiter from
@@ -34,11 +37,12 @@ class Layout:
     def __post_init__(self) -> None:
         for what, mark in (("delimiter", self.delimiter), ("decimal", self.decimal)):
             if mark is not None and len(mark) != 1:
-                raise ValueError(f"{what} is {mark!r}, expected one character")
+                raise InputError(Option(what), f"is {mark!r}", "one character")
         try:
             codecs.lookup(self.encoding)
         except LookupError as error:
-            raise ValueError(f"encoding is {self.encoding!r}, expected one such as 'utf-8', 'latin-1'") from error
+            expected = "one such as 'utf-8', 'latin-1'"
+            raise InputError(Option("encoding"), f"is {self.encoding!r}", expected) from error
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,7 @@ def settle(path: Path, layout: Layout) -> TextFile:
     """The file with what its layout leaves open: the mark it begins with, and its delimiter."""
     size = path.stat().st_size
     if not size:
-        raise ValueError(f"{path} is empty: expected a line that names the columns, then one for each row")
+        raise InputError(str(path), "is empty", "a line that names the columns, then one for each row")
     encoding = _encoding(path, layout.encoding)
     suffix = Path(path.stem if path.suffix == ".gz" else path).suffix.lower()
     delimiter = layout.delimiter or ("\t" if suffix in TABBED else _guess(path, encoding))
@@ -73,7 +77,7 @@ def opened(path: Path, encoding: str) -> Iterator[tuple[io.TextIOWrapper, Callab
         try:
             yield text, raw.tell
         except (UnicodeError, EOFError, zlib.error, gzip.BadGzipFile) as error:
-            raise ValueError(f"{path} cannot be read: {error}") from error
+            raise InputError(str(path), f"cannot be read ({error})", "text") from error
 
 
 def check(file: TextFile, told: Callable[[int], None]) -> tuple[list[str], int]:
@@ -85,10 +89,10 @@ def check(file: TextFile, told: Callable[[int], None]) -> tuple[list[str], int]:
     rows = 0
     for line, row in lines:
         if len(row) != len(names):
-            raise ValueError(f"{file.path}, line {line}: {_width(row, names)}")
+            raise fault(file, line, f"has {len(row)} values", f"{len(names)} ({listed(names)})")
         rows += 1
     if not rows:
-        raise ValueError(f"{file.path} names its columns ({listed(names)}) but has no rows of values")
+        raise InputError(str(file.path), f"names its columns ({listed(names)}) and ends", "rows of values")
     return names, rows
 
 
@@ -105,7 +109,9 @@ def rows_of(file: TextFile, told: Callable[[int], None] = lambda done: None) -> 
                 if count % EVERY == 0:
                     told(done())
         except csv.Error as error:
-            raise ValueError(f"{file.path}, line {begin}: {error}; is a quote never closed?") from error
+            raise fault(
+                file, begin, f"cannot be read ({error})", "values in pairs of quotes, or in none"
+            ) from error
 
 
 def line_of(file: TextFile, row: int) -> int:
@@ -113,24 +119,15 @@ def line_of(file: TextFile, row: int) -> int:
     return next(islice(rows_of(file), row + 1, None))[0]
 
 
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """The names in a row, the first few of them if they are many."""
-    return ", ".join(names[:most]) + (f", ... ({len(names):,} in all)" if len(names) > most else "")
-
-
 def _sound(file: TextFile, text: io.TextIOWrapper) -> Iterator[str]:
     """The lines as they come, or an error at the first that holds what no text holds."""
     for number, line in enumerate(text, 1):
         if "\0" in line:
-            raise ValueError(
-                f"{file.path}, line {number}: a NUL byte, which no text holds. "
-                "Is the file of another kind, or damaged, or in UTF-16 (Layout(encoding='utf-16'))?"
-            )
+            remedy = Message("is the file of another kind, or damaged, or in UTF-16 (", _encoded("utf-16"), ")?")
+            raise fault(file, number, "has a NUL byte", "text, which holds none", remedy)
         if not line.isascii() and (byte := _no_text(line)):
-            raise ValueError(
-                f"{file.path}, line {number}: the byte {byte} is not {file.encoding.removesuffix('-sig')}. "
-                "Save the file as UTF-8, or name its encoding, such as Layout(encoding='latin-1')"
-            )
+            remedy = Message("save the file as UTF-8, or name its encoding, such as ", _encoded("latin-1"))
+            raise fault(file, number, f"has the byte {byte}", file.encoding.removesuffix("-sig"), remedy)
         yield line
 
 
@@ -172,20 +169,23 @@ def _agreement(lines: Sequence[str], delimiter: str) -> tuple[float, int]:
 
 def _check_header(file: TextFile, line: int, names: Sequence[str]) -> None:
     """Raise a ValueError unless the first line can be the names of columns, each of them once."""
-    where = f"{file.path}, line {line}"
     if not any(names):
-        raise ValueError(f"{where}: no names of columns; expected them on the first line that is not blank")
+        raise fault(file, line, "has no names of columns", "them on the first line that is not blank")
     other = next((d for d in DELIMITERS if d != file.delimiter and d in names[0]), None)
     if len(names) == 1 and other:
-        raise ValueError(
-            f"{where}: one column only, {names[0]!r}, by the delimiter {file.delimiter!r}; "
-            f"is it {other!r}? Then pass Layout(delimiter={other!r})"
-        )
+        found = f"has one column only, {names[0]!r}, by the delimiter {file.delimiter!r}"
+        option = Option("delimiter", other, python=f"Layout(delimiter={other!r})")
+        raise fault(file, line, found, "several", Message(f"is it {other!r}? Then pass ", option))
     twice = [name for name, count in Counter(names).items() if name and count > 1]
     if twice:
         places = " and ".join(str(place) for place, name in enumerate(names, 1) if name == twice[0])
-        raise ValueError(f"{where}: the name {twice[0]!r} stands for columns {places}: rename all but one")
+        raise fault(file, line, f"gives the name {twice[0]!r} to columns {places}", "one", "rename all but one")
 
 
-def _width(row: Sequence[str], names: Sequence[str]) -> str:
-    return f"{len(row)} values, expected {len(names)} ({listed(names)})"
+def fault(file: TextFile, line: int, came: str, expected: str, remedy: str = "") -> InputError:
+    """The error for a line of the file."""
+    return InputError(f"{file.path}, line {line}", came, expected, remedy)
+
+
+def _encoded(encoding: str) -> Option:
+    return Option("encoding", encoding, python=f"Layout(encoding={encoding!r})")

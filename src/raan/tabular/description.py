@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raan.data.tabular.columns import Column, Numbers, Sheet, Strange, is_empty, missing_rows
-from raan.data.tabular.lines import listed
-from raan.data.tabular.preprocessing import Preprocessing
+from raan.tabular.columns import Column, Numbers, Sheet, Strange, is_empty, missing_rows
+from raan.tabular.preprocessing import Preprocessing
+from raan.tabular.words import listed
 
 
 class Described(NamedTuple):
@@ -42,12 +42,6 @@ def describe_columns(
             )
         )
     return tuple(lines)
-
-
-def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
-    """The lines with their columns padded to one width."""
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    return ["  ".join(map(str.ljust, line, widths)).rstrip() for line in lines]
 
 
 def _type(column: Column) -> str:

@@ -2,7 +2,6 @@
 
 import os
 from collections.abc import Collection, Mapping
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Literal
 
@@ -10,7 +9,9 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Bool
 
-from raan.data.tabular.columns import (
+from raan.errors import InputError, InputTypeError, Message, MissingExtra, Option
+from raan.fairness.groups import UNKNOWN, Codes
+from raan.tabular.columns import (
     MISSING,
     Column,
     Numbers,
@@ -22,9 +23,9 @@ from raan.data.tabular.columns import (
     numbers_from_words,
     words_from_numbers,
 )
-from raan.data.tabular.delimited import read_delimited
-from raan.data.tabular.lines import Layout, Progress, listed
-from raan.fairness.groups import UNKNOWN, Codes
+from raan.tabular.delimited import read_delimited
+from raan.tabular.lines import Layout, Progress
+from raan.tabular.words import ignoring, listed, nearest
 
 Type = Literal["number", "category"]
 
@@ -53,7 +54,7 @@ def read(
         return _read_parquet(path, missing, progress)
     if TEXTS.intersection(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:]):
         return read_delimited(path, layout, missing, text=text, progress=progress)
-    raise ValueError(f"{path} ends in {path.suffix!r}: expected one of {', '.join(sorted(TEXTS | PARQUET))}")
+    raise InputError(str(path), f"ends in {path.suffix!r}", f"one of {', '.join(sorted(TEXTS | PARQUET))}")
 
 
 def settle_types(sheet: Sheet, names: Collection[str], types: Mapping[str, Type]) -> dict[str, Plain]:
@@ -66,9 +67,11 @@ def check_names(sheet: Sheet, names: Collection[str], argument: str) -> None:
     for name in names:
         if name not in sheet.columns:
             near = nearest(name, list(sheet.columns))
-            raise ValueError(
-                f"{argument} names the column {name!r}, which {sheet.name} does not have."
-                f"{f' Is it {near!r}?' if near else ''} Its columns are {listed(list(sheet.columns), 20)}"
+            raise InputError(
+                Option(argument),
+                f"names the column {name!r}, which {sheet.name} does not have",
+                f"one of {listed(list(sheet.columns), 20)}",
+                f"is it {near!r}?" if near else "",
             )
 
 
@@ -77,9 +80,11 @@ def _pandas(frame: object) -> pd.DataFrame:
     if isinstance(frame, pd.DataFrame):
         return frame
     if not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
-        raise TypeError(
-            f"frame is a {type(frame).__name__}: expected a DataFrame of pandas or polars (collect a lazy one "
-            "first), or the path of a CSV, TSV or Parquet file"
+        raise InputTypeError(
+            "frame",
+            f"is a {type(frame).__name__}",
+            "a DataFrame of pandas or polars (collect a lazy one first), or the path of a CSV, TSV or Parquet "
+            "file",
         )
     columns: Any = frame
     return pd.DataFrame({name: columns[name].to_numpy() for name in columns.columns})
@@ -89,9 +94,9 @@ def _sheet(frame: pd.DataFrame, name: str, missing: Collection[str]) -> Sheet:
     names = [str(column).strip() for column in frame.columns]
     twice = next((column for column in names if names.count(column) > 1), None)
     if twice is not None:
-        raise ValueError(f"{name} has {names.count(twice)} columns called {twice!r}: rename all but one")
+        raise InputError(name, f"has {names.count(twice)} columns called {twice!r}", "one", "rename all but one")
     if frame.empty:
-        raise ValueError(f"{name} is empty: it has {len(frame)} rows and {len(names)} columns")
+        raise InputError(name, f"has {len(frame)} rows and {len(names)} columns", "at least one of each")
     tokens = frozenset(missing)
     columns = {column: column_of(frame.iloc[:, place], tokens) for place, column in enumerate(names)}
     return Sheet(name, len(frame), columns, lambda row: f"{name}, row {row}")
@@ -102,9 +107,9 @@ def _read_parquet(path: Path, missing: Collection[str], progress: Progress | Non
     try:
         frame = pd.read_parquet(path, engine="pyarrow")
     except ImportError as error:
-        raise ImportError(f"{path}: Parquet is read by pyarrow: pip install 'raan[parquet]'") from error
+        raise MissingExtra("reading Parquet", "parquet") from error
     except (ValueError, OSError) as error:  # those of pyarrow are among them
-        raise ValueError(f"{path} cannot be read as Parquet: {error}") from error
+        raise InputError(str(path), f"cannot be read ({error})", "a Parquet file") from error
     if progress:
         progress(path.stat().st_size, path.stat().st_size)
     return _sheet(frame, path.name, missing)
@@ -113,9 +118,11 @@ def _read_parquet(path: Path, missing: Collection[str], progress: Progress | Non
 def _settle(sheet: Sheet, name: str, column: Column, wanted: Type | None) -> Plain:
     """The column as numbers or words, as wanted, or an error that says what stands in the way."""
     if isinstance(column, Strange):
-        raise TypeError(
-            f"{sheet.name}: the column {name!r} holds {column.kind}, expected numbers or words: "
-            f"derive a number or a category from it, or leave it out by ignore=[{name!r}]"
+        raise InputTypeError(
+            f"{sheet.name}: the column {name!r}",
+            f"holds {column.kind}",
+            "numbers or words",
+            Message("derive a number or a category from it, or leave it out by ", ignoring(name)),
         )
     if isinstance(column, Codes) and wanted != "category":
         numbers = numbers_from_words(column) if wanted == "number" else None
@@ -132,7 +139,7 @@ def _check_finite(sheet: Sheet, name: str, column: Numbers) -> None:
     infinite = np.isinf(column.values)
     if infinite.any():
         row = int(infinite.argmax())
-        raise ValueError(f"{sheet.place(row)}: the column {name!r} is {column.values[row]}, expected a number")
+        raise InputError(f"{sheet.place(row)}: the column {name!r}", f"is {column.values[row]}", "a number")
 
 
 def _check_words(sheet: Sheet, name: str, column: Codes, wanted: Type | None) -> None:
@@ -144,22 +151,30 @@ def _check_words(sheet: Sheet, name: str, column: Codes, wanted: Type | None) ->
     if not numeric.all():
         row, word = _first(column, ~numeric)
         # Where numbers are demanded, as by a fitted preprocessing, there are no rules left to change.
-        otherwise = (
-            "leave it empty if it is not known"
-            if wanted
-            else "count it among the missing values by Rules(missing=...), or take the column for a category by "
-            f"types={{{name!r}: 'category'}}"
+        otherwise = Message(
+            "count it among the missing values by ",
+            Option("missing", word, python="Rules(missing=...)"),
+            ", or take the column for a category by ",
+            Option("category", name, python=f"types={{{name!r}: 'category'}}"),
         )
-        raise ValueError(
-            f"{sheet.place(row)}: the column {name!r} is {word!r}, expected a number, as are {share:.1%} of its "
-            f"values: correct it, or {otherwise}"
+        raise InputError(
+            f"{sheet.place(row)}: the column {name!r}",
+            f"is {word!r}",
+            f"a number, as are {share:.1%} of its values",
+            Message("correct it, or ", "leave it empty if it is not known" if wanted else otherwise),
         )
     commas = np.array(["," in word for word in column.names], dtype=bool)
     if commas.any():
         row, word = _first(column, commas)
-        raise ValueError(
-            f"{sheet.place(row)}: the column {name!r} is {word!r}, a number with a comma: if it marks decimals, "
-            "pass Layout(decimal=','); if thousands, write the number without it"
+        raise InputError(
+            f"{sheet.place(row)}: the column {name!r}",
+            f"is {word!r}",
+            "a number without a comma",
+            Message(
+                "if it marks decimals, pass ",
+                Option("decimal", ",", python="Layout(decimal=',')"),
+                "; if thousands, write the number without it",
+            ),
         )
 
 
@@ -167,10 +182,3 @@ def _first(column: Codes, among: Bool[np.ndarray, "name"]) -> tuple[int, str]:
     """The first row whose word is among these, and the word."""
     row = int(np.append(among, False)[column.codes].argmax())  # code -1 is the last: missing
     return row, column.names[column.codes[row]]
-
-
-def nearest(name: str, names: list[str]) -> str | None:
-    """The name that is most like this one, whatever the case of its letters."""
-    folded = {candidate.casefold(): candidate for candidate in names}
-    near = get_close_matches(name.strip().casefold(), list(folded), n=1)
-    return folded[near[0]] if near else None

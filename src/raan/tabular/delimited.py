@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pandas as pd
 
-from raan.data.tabular.columns import Plain, Sheet, Strange, column_of, join, length, numbers_from_words
-from raan.data.tabular.lines import Layout, Progress, TextFile, check, line_of, opened, settle
+from raan.errors import InputError
 from raan.fairness.groups import Codes
+from raan.tabular.columns import Plain, Sheet, Strange, column_of, join, length, numbers_from_words
+from raan.tabular.lines import Layout, Progress, TextFile, check, line_of, opened, settle
 
 CHUNK = 100_000  # rows
 
@@ -96,7 +97,7 @@ def _check_rows(file: TextFile, rows: int, columns: Mapping[str, Plain]) -> None
     """Raise a ValueError where pandas and the check of the lines do not see the same rows."""
     read = {length(column) for column in columns.values()}
     if read != {rows}:
-        raise ValueError(f"{file.path}: {rows:,} rows by its lines, but {read} as read; are its quotes in pairs?")
+        raise InputError(str(file.path), f"has {rows:,} rows by its lines, but {read} as read", "quotes in pairs")
 
 
 def _place(file: TextFile, row: int) -> str:

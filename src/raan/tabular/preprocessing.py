@@ -10,11 +10,13 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float32, Int
 
-from raan.data.tabular.columns import MISSING, Numbers, Plain, Sheet, length, take
-from raan.data.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_category, fit_number
-from raan.data.tabular.lines import Layout, Progress, listed
-from raan.data.tabular.reading import Type, check_names, nearest, read, settle_types
+from raan.errors import InputError
 from raan.fairness.groups import Codes
+from raan.tabular.columns import MISSING, Numbers, Plain, Sheet, length, take
+from raan.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_category, fit_number
+from raan.tabular.lines import Layout, Progress
+from raan.tabular.reading import Type, check_names, read, settle_types
+from raan.tabular.words import listed, nearest
 
 VERSION = 1  # of what to_dict gives
 UNFAMILIAR = 0.1
@@ -151,8 +153,10 @@ def fit_columns(
         if pooled:
             notes.append(_pooling(name, pooled, rules))
     if not encodings:
-        raise ValueError(
-            f"no column is left to learn from, of {listed(list(columns))}: none varies in the training rows"
+        raise InputError(
+            "no column",
+            f"is left to learn from, of {listed(list(columns))}",
+            "one that varies in the training rows",
         )
     return tuple(encodings), notes
 
@@ -182,9 +186,11 @@ def _write(
         infinite = np.isinf(features[:, 0])
         if infinite.any():
             row = int(infinite.argmax())
-            raise ValueError(
-                f"{place(row)}: the column {encoding.column!r} is {column.values[row]:.3g}, too far from the "
-                f"training rows' mean {encoding.mean:.3g} (standard deviation {encoding.scale:.3g}) to be used"
+            raise InputError(
+                f"{place(row)}: the column {encoding.column!r}",
+                f"is {column.values[row]:.3g}, too far to be used",
+                f"a number like the training rows' (mean {encoding.mean:.3g}, standard deviation "
+                f"{encoding.scale:.3g})",
             )
 
 
@@ -194,9 +200,10 @@ def _check_columns(sheet: Sheet, columns: tuple[str, ...]) -> None:
     if lacking:
         near = [(name, nearest(name, list(sheet.columns))) for name in lacking]
         said = [f"{name!r}{f' (it has {like!r})' if like else ''}" for name, like in near]
-        raise ValueError(
-            f"{sheet.name} lacks {len(lacking)} of the {len(columns)} columns that the preprocessing was "
-            f"fitted to: {listed(said)}"
+        raise InputError(
+            sheet.name,
+            f"lacks {len(lacking)} of the {len(columns)} columns that the preprocessing was fitted to",
+            listed(said),
         )
 
 

@@ -1,17 +1,17 @@
 """What is wrong with many tables, looked for in this one: leaks, stand-ins, tiny groups, repeated rows."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Bool, Float, Int, UInt64
 
-from raan.data.split import Split
+from raan.data.split import Parts
 from raan.data.streams import stream
-from raan.data.table import Table
-from raan.data.tabular.columns import Numbers, Plain, length, missing_rows, take
-from raan.data.tabular.lines import listed
+from raan.errors import Message
 from raan.fairness.groups import UNKNOWN, Codes
+from raan.tabular.columns import Numbers, Plain, length, missing_rows, take
+from raan.tabular.words import ignoring, listed
 
 SAMPLE = 10_000  # training rows that are looked at for leaks
 TELLING = 0.99  # the AUC from which a column by itself gives the label or the attribute away
@@ -29,10 +29,10 @@ def leaks(
     for name, column in columns.items():
         auc = telling(take(column, sample), target.codes[sample], len(target.names))
         if auc.max() >= TELLING:
-            yield (
+            yield Message(
                 f"the column {name!r} alone tells the {what} {target.names[auc.argmax()]!r} from the rest "
-                f"(AUC {auc.max():.3f} on {len(sample):,} training rows): {_ADVICE[what]} "
-                f"Leave it out by ignore=[{name!r}]"
+                f"(AUC {auc.max():.3f} on {len(sample):,} training rows): {_ADVICE[what]} Leave it out by ",
+                ignoring(name),
             )
 
 
@@ -103,35 +103,35 @@ def identifiers(columns: Mapping[str, Plain]) -> Iterator[str]:
             continue
         whole = np.array_equal(column.values, np.floor(column.values))
         if whole and len(np.unique(column.values)) == len(column.values):
-            yield (
+            yield Message(
                 f"the column {name!r} is a whole number that differs in all {len(column.values):,} rows: "
-                f"is it an identifier? Leave it out by ignore=[{name!r}]"
+                "is it an identifier? Leave it out by ",
+                ignoring(name),
             )
 
 
-def tiny_cells(table: Table, fewest: int) -> Iterator[str]:
+def tiny_cells(
+    cells: Int[np.ndarray, "label attribute"], classes: Sequence[str], groups: Sequence[str], fewest: int
+) -> Iterator[str]:
     """What to warn of where a class and an attribute meet in few rows: no metric can be trusted there."""
-    cells = table.cells().tolist()
     small = [
-        f"{group} with {called} {cells[code][value]:,}"
-        for code, called in enumerate(table.class_names)
-        for value, group in enumerate(table.attribute_names)
-        if cells[code][value] < fewest
+        f"{groups[value]} with {classes[code]} {cells[code, value]:,}"
+        for code, value in np.argwhere(cells < fewest)
     ]
     if small:
         yield (
-            f"{len(small)} of {table.classes * table.attributes} (class, attribute) cells have fewer than "
+            f"{len(small)} of {cells.size} (class, attribute) cells have fewer than "
             f"{fewest} rows, too few to judge: {listed(small)}"
         )
 
 
-def repeats(columns: Mapping[str, Plain], parts: Split) -> Iterator[str]:
+def repeats(columns: Mapping[str, Plain], parts: Parts) -> Iterator[str]:
     """What to warn of where rows that judge or select are, value for value, also rows that train."""
     rows = _hash(columns)
-    train = rows[parts.train.numpy()]
+    train = rows[parts.train]
     said = []
     for what, part in (("validation", parts.validation), ("test", parts.test)):
-        again = int(pd.Series(rows[part.numpy()]).isin(train).sum())
+        again = int(pd.Series(rows[part]).isin(train).sum())
         if again:
             said.append(f"{again:,} of {len(part):,} {what} rows")
     if said:

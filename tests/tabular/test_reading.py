@@ -17,10 +17,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raan.data import Layout
-from raan.data.tabular import delimited as module
-from raan.data.tabular.columns import MISSING, Column, Numbers, Strange, name_of
-from raan.data.tabular.reading import read, settle_types
 from raan.fairness.groups import Codes
+from raan.tabular import delimited as module
+from raan.tabular.columns import MISSING, Column, Numbers, Strange, name_of
+from raan.tabular.reading import read, settle_types
 
 TEXT = "age,job,sex\n31,clerk,f\n45,cook,m\n,?,f\n"
 in_tmp = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -150,7 +150,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr(pd, "read_parquet", missing)
     with pytest.raises(
-        ImportError, match=r"table.parquet: Parquet is read by pyarrow: pip install 'raan\[parquet\]'"
+        ImportError, match=r"reading Parquet needs the extra 'parquet': pip install 'raan\[parquet\]'"
     ):
         read(tmp_path / "table.parquet")
 
@@ -220,20 +220,23 @@ def test_what_pythons_csv_writes_is_read_back(
     ("text", "message"),
     [
         ("", r"table.csv is empty: expected a line that names the columns"),
-        ("\n\n  \n", r"table.csv, line 1: no names of columns"),
-        ("a,b\n", r"table.csv names its columns \(a, b\) but has no rows of values"),
-        ("a,b\n1,2\n3\n", r"table.csv, line 3: 1 values, expected 2 \(a, b\)"),
-        ("a,b\n1,2\n\n3,4,5\n", r"table.csv, line 4: 3 values, expected 2 \(a, b\)"),
-        ("a,b\n1,2,3\n4,5,6\n", r"table.csv, line 2: 3 values, expected 2 \(a, b\)"),
-        ("a,b\n1,2,\n4,5,\n", r"table.csv, line 2: 3 values, expected 2 \(a, b\)"),
-        ('a,b\n1,"x\ny"\n2\n', r"table.csv, line 4: 1 values, expected 2"),
-        ("a,b,a\n1,2,3\n", r"table.csv, line 1: the name 'a' stands for columns 1 and 3"),
-        ('a,b\n1,2\n3,"4\n5,6\n', r"table.csv, line 3: unexpected end of data; is a quote never closed"),
-        ('a,b\n1,2\n3,"4"5\n', r"table.csv, line 3: ',' expected after '\"'"),
-        ("a,b\n1," + "x" * 200_000 + "\n", r"table.csv, line 2: field larger than field limit"),
-        ("a,b\n1,2\n3,\0\n", r"table.csv, line 3: a NUL byte"),
-        ("a,b\n1,2\n".encode("utf-16-le"), r"table.csv, line 1: a NUL byte, .* UTF-16"),
-        (b"a,b\n1,2\n3,caf\xe9\n", r"table.csv, line 3: the byte 0xe9 is not utf-8\. .*encoding='latin-1'"),
+        ("\n\n  \n", r"table.csv, line 1 has no names of columns: expected them"),
+        ("a,b\n", r"table.csv names its columns \(a, b\) and ends: expected rows of values"),
+        ("a,b\n1,2\n3\n", r"table.csv, line 3 has 1 values: expected 2 \(a, b\)"),
+        ("a,b\n1,2\n\n3,4,5\n", r"table.csv, line 4 has 3 values: expected 2 \(a, b\)"),
+        ("a,b\n1,2,3\n4,5,6\n", r"table.csv, line 2 has 3 values: expected 2 \(a, b\)"),
+        ("a,b\n1,2,\n4,5,\n", r"table.csv, line 2 has 3 values: expected 2 \(a, b\)"),
+        ('a,b\n1,"x\ny"\n2\n', r"table.csv, line 4 has 1 values: expected 2"),
+        ("a,b,a\n1,2,3\n", r"table.csv, line 1 gives the name 'a' to columns 1 and 3: expected one"),
+        (
+            'a,b\n1,2\n3,"4\n5,6\n',
+            r"table.csv, line 3 cannot be read \(unexpected end of data\): .*quotes",
+        ),
+        ('a,b\n1,2\n3,"4"5\n', r"table.csv, line 3 cannot be read \(',' expected after '\"'"),
+        ("a,b\n1," + "x" * 200_000 + "\n", r"table.csv, line 2 cannot be read \(field larger than field limit"),
+        ("a,b\n1,2\n3,\0\n", r"table.csv, line 3 has a NUL byte"),
+        ("a,b\n1,2\n".encode("utf-16-le"), r"table.csv, line 1 has a NUL byte: .* UTF-16"),
+        (b"a,b\n1,2\n3,caf\xe9\n", r"table.csv, line 3 has the byte 0xe9: expected utf-8; .*encoding='latin-1'"),
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, str | bytes) else None,
 )
@@ -246,14 +249,14 @@ def test_a_malformed_file_is_told_by_its_line(
 
 def test_a_wrong_delimiter_is_told_with_the_one_that_it_looks_like(written: Callable[..., Path]) -> None:
     path = written("a;b\n1;2\n")
-    with pytest.raises(ValueError, match=r"line 1: one column only, 'a;b', by the delimiter ','; is it ';'\?"):
+    with pytest.raises(ValueError, match=r"line 1 has one column only, 'a;b', by .* ',': .*is it ';'\?"):
         read(path, layout=Layout(delimiter=","))
 
 
 def test_a_damaged_gzip_is_told(written: Callable[..., Path]) -> None:
     body = gzip.compress((TEXT * 1000).encode())
     for wrong in (body[:50], b"\x1f\x8b" + body[:30], b"no gzip"):
-        with pytest.raises(ValueError, match=r"table.csv.gz cannot be read: "):
+        with pytest.raises(ValueError, match=r"table.csv.gz cannot be read "):
             read(written(wrong, "table.csv.gz"))
 
 
@@ -269,7 +272,7 @@ def test_a_column_without_a_name_is_left_out_and_told(written: Callable[..., Pat
         ("none.csv", FileNotFoundError, "none.csv is not a file: expected a CSV, TSV or Parquet file"),
         ("table.xlsx", ValueError, r"table.xlsx ends in '.xlsx': expected one of .csv, "),
         ("table", ValueError, r"table ends in '': expected one of .csv, "),
-        ("table.parquet", ValueError, "table.parquet cannot be read as Parquet: "),
+        ("table.parquet", ValueError, r"table.parquet cannot be read .*: expected a Parquet file"),
     ],
 )
 def test_files_of_other_kinds_are_refused(
@@ -290,7 +293,7 @@ def test_what_is_no_frame_is_refused(frame: object) -> None:
 def test_frames_that_are_empty_or_name_columns_twice_are_refused() -> None:
     with pytest.raises(ValueError, match="frame has 2 columns called 'a'"):
         read(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    with pytest.raises(ValueError, match="frame is empty: it has 0 rows and 1 columns"):
+    with pytest.raises(ValueError, match="frame has 0 rows and 1 columns: expected at least one of each"):
         read(pd.DataFrame({"a": []}))
 
 
@@ -298,8 +301,8 @@ def test_frames_that_are_empty_or_name_columns_twice_are_refused() -> None:
     ("options", "message"),
     [
         ({"encoding": "nonsense"}, "encoding is 'nonsense'"),
-        ({"delimiter": ""}, "delimiter is '', expected one character"),
-        ({"decimal": ".."}, "decimal is '..', expected one character"),
+        ({"delimiter": ""}, "delimiter is '': expected one character"),
+        ({"decimal": ".."}, "decimal is '..': expected one character"),
     ],
 )
 def test_an_impossible_layout_is_refused(options: dict[str, str], message: str) -> None:
@@ -342,7 +345,7 @@ def settled(frame: object, **types: str) -> dict[str, list[object]]:
 def test_a_column_of_numbers_with_a_fault_is_told_by_its_line(written: Callable[..., Path]) -> None:
     path = written("x,y\n" + "1,1\n" * 20 + "\none,1\n" + "2,2\n")
     with pytest.raises(
-        ValueError, match=r"table.csv, line 23: the column 'x' is 'one', expected a number, as are 95"
+        ValueError, match=r"table.csv, line 23: the column 'x' is 'one': expected a number, as are 95"
     ):
         settled(path)
     assert settled(path, x="category")["x"][20] == "one"
@@ -354,7 +357,9 @@ def test_a_column_of_words_may_hold_some_numbers(written: Callable[..., Path]) -
 
 def test_numbers_with_commas_are_told_and_read_when_asked(written: Callable[..., Path]) -> None:
     path = written("x;y\n1,5;1\n2;2\n")
-    with pytest.raises(ValueError, match=r"line 2: the column 'x' is '1,5', a number with a comma: .*decimal=','"):
+    with pytest.raises(
+        ValueError, match=r"line 2: the column 'x' is '1,5': expected .* without a comma; .*decimal=','"
+    ):
         settled(path)
     assert contents(path, layout=Layout(decimal=","))["x"] == [1.5, 2]
 
@@ -374,12 +379,12 @@ def test_numbers_as_categories_are_sorted_by_value() -> None:
 
 def test_a_word_where_a_number_is_asked_for_is_told_by_its_row() -> None:
     frame = pd.DataFrame({"x": ["1", "2", "many"]})
-    with pytest.raises(ValueError, match=r"frame, row 2: the column 'x' is 'many', expected a number"):
+    with pytest.raises(ValueError, match=r"frame, row 2: the column 'x' is 'many': expected a number"):
         settled(frame, x="number")
 
 
 def test_infinite_numbers_are_told_by_their_row() -> None:
-    with pytest.raises(ValueError, match="frame, row 1: the column 'x' is -inf, expected a number"):
+    with pytest.raises(ValueError, match="frame, row 1: the column 'x' is -inf: expected a number"):
         settled(pd.DataFrame({"x": [1.0, -math.inf]}))
 
 

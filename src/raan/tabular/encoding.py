@@ -6,9 +6,10 @@ from typing import ClassVar
 import numpy as np
 from jaxtyping import Float, Float32, Int
 
-from raan.data.tabular.lines import listed
-from raan.data.tabular.reading import Type
+from raan.errors import InputError, Message
 from raan.fairness.groups import UNKNOWN, Codes
+from raan.tabular.reading import Type
+from raan.tabular.words import ignoring, listed
 
 OTHER, ABSENT = "(other)", "(missing)"
 """The categories of pooled values and of missing ones; a value that is literally so called joins the pool."""
@@ -99,9 +100,11 @@ def fit_number(name: str, values: Float[np.ndarray, "row"]) -> Standardised | No
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = float(filled.mean()), float(filled.std())
     if not np.isfinite(deviation):
-        raise ValueError(
-            f"the column {name!r} reaches from {low:.3g} to {high:.3g}, too far to be standardised: "
-            "take its logarithm, or its ranks"
+        raise InputError(
+            f"the column {name!r}",
+            f"reaches from {low:.3g} to {high:.3g}, too far to be standardised",
+            "numbers of like size",
+            "take its logarithm, or its ranks",
         )
     # Squares of very small numbers vanish, the distance between them does not.
     return Standardised(name, median, mean, deviation or high - low, bool(absent.any()))
@@ -126,7 +129,13 @@ def _check_repeats(name: str, count: Int[np.ndarray, "category"], most: int) -> 
     """Raise a ValueError where the values hardly repeat: an identifier or free text teaches nothing."""
     distinct, rows = np.count_nonzero(count), count.sum()
     if distinct > most and 2 * distinct > rows:
-        raise ValueError(
-            f"the column {name!r} has {distinct:,} categories in {rows:,} training rows: it looks like an "
-            f"identifier or free text. Leave it out by ignore=[{name!r}], or derive categories from it"
+        raise InputError(
+            f"the column {name!r}",
+            f"has {distinct:,} categories in {rows:,} training rows",
+            "categories that repeat",
+            Message(
+                "it looks like an identifier or free text: leave it out by ",
+                ignoring(name),
+                ", or derive categories from it",
+            ),
         )
