@@ -99,7 +99,7 @@ def test_a_file_to_be_got_by_hand_keeps_no_other_from_being_fetched(
     by_hand = catalogue.Need(
         "set", ("terms.bin",), replace(offered, name="terms.bin", sources=()), advice="ask us"
     )
-    monkeypatch.setitem(catalogue._OTHERWISE, "set", (by_hand, catalogue.Need("set", ("file.bin",), offered)))
+    monkeypatch.setitem(catalogue.READ_FROM, "set", (by_hand, catalogue.Need("set", ("file.bin",), offered)))
     result = run("fetch", "set")
     assert result.exit_code == 1
     assert "ask us" in str(result.exception)

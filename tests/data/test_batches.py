@@ -7,7 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.data.batches import Sampling, _rounds, batches
+from raan.data.batches import Sampling, batches, draw_rounds
 from training_tables import small_table
 
 
@@ -51,7 +51,7 @@ def test_a_cell_is_reshuffled_when_used_up_and_repeats_no_row_in_a_batch_without
     members, share, number, seed
 ):
     batch = np.repeat(np.arange(number), share)
-    rows = _rounds(np.arange(100, 100 + members), batch, np.random.default_rng(seed))
+    rows = draw_rounds(np.arange(100, 100 + members), batch, np.random.default_rng(seed))
     counts = Counter(rows.tolist())
     assert set(counts) <= set(range(100, 100 + members))
     for first in range(0, len(rows) - members + 1, members):

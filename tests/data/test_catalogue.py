@@ -123,4 +123,4 @@ def test_the_real_files_are_here_and_sound(real_data: Path, monkeypatch: pytest.
 
 
 def test_other_names_are_given_for_data_sets_that_exist() -> None:
-    assert set(module._OTHERWISE) <= set(CATALOGUE)
+    assert set(module.READ_FROM) <= set(CATALOGUE)

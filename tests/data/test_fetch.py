@@ -172,7 +172,7 @@ def test_a_write_that_fails_for_want_of_room_is_told_and_leaves_nothing(
             raise OSError(errno.ENOSPC, "No space left on device")
         copy.write(chunk)
 
-    monkeypatch.setattr(module, "_write", write)
+    monkeypatch.setattr(module, "write_all", write)
     with pytest.raises(DataUnavailable, match="No space left on device"):
         find(described(f"{web.address}/good", f"{web.address}/slow"))
     assert web.asked == [("/good", 0)]  # to ask another would not help

@@ -41,7 +41,7 @@ def vector_of(text: str) -> np.ndarray:
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    monkeypatch.setattr(module, "_encoder", lambda model: counted)
+    monkeypatch.setattr(module, "load_encoder", lambda model: counted)
     return counted
 
 
@@ -77,7 +77,7 @@ def test_where_everything_is_known_the_model_is_not_even_loaded(
     tmp_path: Path, model: Path, encoder: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = embed_texts(["a", "b"], model, cache=tmp_path)
-    monkeypatch.setattr(module, "_encoder", lambda model: pytest.fail("loaded"))
+    monkeypatch.setattr(module, "load_encoder", lambda model: pytest.fail("loaded"))
     assert torch.equal(embed_texts(["a", "b"], model, cache=tmp_path), first)
 
 
@@ -120,10 +120,10 @@ def test_a_failure_keeps_what_was_embedded_before_it(
             raise MemoryError
         return encoder(batch)
 
-    monkeypatch.setattr(module, "_encoder", lambda model: fail_late)
+    monkeypatch.setattr(module, "load_encoder", lambda model: fail_late)
     with pytest.raises(MemoryError):
         embed_texts(list("abcdefgh"), model, cache=tmp_path, batch_size=2)
-    monkeypatch.setattr(module, "_encoder", lambda model: encoder)
+    monkeypatch.setattr(module, "load_encoder", lambda model: encoder)
     embed_texts(list("abcdefgh"), model, cache=tmp_path, batch_size=2)
     assert sorted(encoder.texts) == list("abcdefgh")
 
@@ -136,7 +136,7 @@ def test_any_texts_come_back_in_their_order(
     folder = tmp_path_factory.mktemp("any")
     encoder = Counted()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "_encoder", lambda model: encoder)
+        patch.setattr(module, "load_encoder", lambda model: encoder)
         vectors = embed_texts(texts, "any/model", cache=folder, batch_size=batch_size)
     assert np.array_equal(vectors.numpy(), np.stack([vector_of(text) for text in texts]))
     assert sorted(encoder.texts) == sorted(set(texts))
@@ -205,7 +205,7 @@ def encoder(model):
         return np.array([[len(text), *map(ord, text[:3])] for text in batch], np.float32)
     return encode
 
-module._encoder = encoder
+module.load_encoder = encoder
 module.embed_texts([f"text {number}" for number in range(400)], "any/model", cache=sys.argv[1], batch_size=4)
 """
 

@@ -2,12 +2,14 @@
 
 import importlib.util
 import inspect
+import json
 import re
 import sys
 from pathlib import Path
 
 import pytest
 
+from commands import raan
 from methods import test_contract
 from raan.methods import METHODS
 
@@ -60,9 +62,8 @@ def test_the_contracts_hold_without_a_word(contract, added, tmp_path):
 
 
 def test_the_command_line_lists_it(added):
-    from raan.cli.methods import _entry
-
-    entry = _entry("V-REx", added)
+    entries = {entry["name"]: entry for entry in json.loads(raan("methods", "--json").stdout)}
+    entry = entries["V-REx"]
     assert entry["class"] == "VREx"
     assert entry["debiases"] == ["encoder", "head"]
     assert entry["hyperparameters"]["weight"] == {"value": 1.0, "default": 1.0, "grid": [0.1, 1.0, 10.0]}

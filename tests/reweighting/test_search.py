@@ -18,7 +18,7 @@ from raan.reweighting.cells import Plan
 from raan.reweighting.fitting import stratified_folds
 from raan.reweighting.judge import Judge, count_by_threshold
 from raan.reweighting.path import AIMS, Path, Point, Rule
-from raan.reweighting.search import _neighbours, coarse_plans, most_plans, search
+from raan.reweighting.search import coarse_plans, most_plans, neighbours, search
 from reweighting.people import Memory, people
 
 
@@ -232,7 +232,7 @@ def test_the_search_is_coarse_then_fine_and_ends_where_the_aim_no_longer_moves()
 
 def test_neighbours_lie_half_way_to_the_next_levels():
     levels = [{0.0, 1.0, 3.0, 6.0}, {0.0, 0.5, 2.0}]
-    found = {plan.exponents for plan in _neighbours(Plan("exponents", (3.0, 0.0), 0.5), levels)}
+    found = {plan.exponents for plan in neighbours(Plan("exponents", (3.0, 0.0), 0.5), levels)}
     assert found == {(2.0, 0.0), (4.5, 0.0), (3.0, 0.25)}
 
 

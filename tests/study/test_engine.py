@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 import torch
 
+from commands import installed_raan, raan, said
 from raan.fairness.metrics import metrics
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
@@ -208,11 +209,9 @@ class TestRecords:
             carry_out(read_study(study), tmp_path / "out.jsonl")
         table.write_text("\n".join([header, *rows[::-1]]) + "\n")
         study.write_text(text + "[methods.Vanilla]\n[methods.DFR]\n")
-        from raan.study import training
-
-        training._problem.cache_clear()
-        with pytest.raises(ValueError, match="has changed since"), pytest.warns(UserWarning, match="."):
-            carry_out(read_study(study), tmp_path / "out.jsonl")
+        refused = installed_raan("study", study, "--results", tmp_path / "out.jsonl", "--workers", 1)
+        assert refused.returncode == 2
+        assert "has changed since" in said(refused)
 
 
 class TestInterruptions:
@@ -411,18 +410,12 @@ class TestFaults:
 
 class TestCommand:
     def test_dry_run_shows_the_plan_and_trains_nothing(self, study_file, tmp_path):
-        command = [
-            *RAAN_STUDY,
-            study_file,
-            "--results",
-            tmp_path / "out.jsonl",
-            "--dry-run",
-        ]
-        shown = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+        command = ("study", study_file, "--results", tmp_path / "out.jsonl", "--dry-run")
+        shown = raan(*command).stdout
         assert "68 runs, 0 of them finished" in shown
         assert "RL-RAAN" in shown
         assert not (tmp_path / "out.jsonl").exists()
-        told = json.loads(subprocess.run([*command, "--json"], capture_output=True, text=True, check=True).stdout)
+        told = json.loads(raan(*command, "--json").stdout)
         assert sum(share["runs"] for share in told["left"]) == 68
         assert 0 < told["seconds"] < 600
 
@@ -436,13 +429,13 @@ class TestCommand:
 
     def test_a_picture_has_no_plan_to_show(self, tmp_path):
         file = write(tmp_path, 'kind = "toy"\n')
-        done = subprocess.run([*RAAN_STUDY, file, "--dry-run"], capture_output=True, text=True)
+        done = raan("study", file, "--dry-run")
         assert done.returncode == 2
-        assert "has no plan to show" in " ".join(done.stderr.split())
+        assert "has no plan to show" in said(done)
 
     def test_a_bad_file_is_one_paragraph_and_exit_code_2(self, study_file):
         study_file.write_text(STUDY.replace("rows = 400", "row = 400"))
-        done = subprocess.run([*RAAN_STUDY, study_file], capture_output=True, text=True)
+        done = raan("study", study_file)
         assert done.returncode == 2
         assert "line 20" in done.stderr
         assert "Traceback" not in done.stderr

@@ -94,8 +94,8 @@ def test_only_the_texts_that_are_drawn_are_embedded(
         embedded.extend(batch)
         return np.array([[float(each.split()[1]), 0.0] for each in batch], dtype=np.float32)
 
-    monkeypatch.setattr(text, "_model_folder", lambda model: "stand-in")
-    monkeypatch.setattr(text, "_encoder", lambda model: encode)
+    monkeypatch.setattr(text, "find_model", lambda model: "stand-in")
+    monkeypatch.setattr(text, "load_encoder", lambda model: encode)
     here = problem(comments, seed=3)
     assert len(embedded) == here.table.rows < 4 * CELL
     assert torch.equal(here.table.label, (here.table.features[:, 0] >= 2 * CELL).long())
@@ -146,7 +146,7 @@ def test_images_are_embedded_once_and_a_killed_process_goes_on(
     assert torch.equal(images(options, (0,)).table.features, whole)
     assert kept == (blocks[0].stat().st_mtime_ns, blocks[2].stat().st_mtime_ns)
     # With all of it on disk the network is not even loaded.
-    monkeypatch.setattr(deep, "_network", lambda weights: pytest.fail("loaded"))
+    monkeypatch.setattr(deep, "load_network", lambda weights: pytest.fail("loaded"))
     assert torch.equal(images(options, (0,)).table.features, whole)
 
 

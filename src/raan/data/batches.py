@@ -100,12 +100,12 @@ def balanced_order(
         order = np.empty(len(rows), dtype=np.int64)
         for number, which in enumerate(rng.permutation(present)):
             turns = turn[number :: len(present)]
-            order[turns] = _rounds(rows[cell[rows] == which], turns // batch_size, rng)
+            order[turns] = draw_rounds(rows[cell[rows] == which], turns // batch_size, rng)
         orders.append(order)
     return torch.from_numpy(np.stack(orders)).to(train.device)
 
 
-def _rounds(
+def draw_rounds(
     members: Int[np.ndarray, "member"], batch: Int[np.ndarray, "draw"], rng: np.random.Generator
 ) -> Int[np.ndarray, "draw"]:
     """Draws of a cell's rows for the given batches, reshuffled whenever all are used up.

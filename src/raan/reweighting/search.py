@@ -90,7 +90,7 @@ def _narrow(tried: _Tried, classes: int) -> None:
     for _ in range(ROUNDS):
         centre = tried.best(lambda plan: plan.balance == "exponents")
         before = tried.value(centre)
-        near = list(_neighbours(centre, levels))
+        near = list(neighbours(centre, levels))
         tried.explore(near)
         for plan in near:
             for level, exponent in zip(levels, plan.exponents, strict=True):
@@ -106,7 +106,7 @@ def _levels(classes: int) -> list[set[float]]:
     return [{0.0, *COMMON, LARGEST} for _ in range(classes)]
 
 
-def _neighbours(centre: Plan, levels: list[set[float]]) -> Iterator[Plan]:
+def neighbours(centre: Plan, levels: list[set[float]]) -> Iterator[Plan]:
     """The plans with one exponent moved half-way to the next level below or above."""
     for place, (exponent, level) in enumerate(zip(centre.exponents, levels, strict=True)):
         below = [value for value in level if value < exponent]

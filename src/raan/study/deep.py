@@ -39,7 +39,7 @@ def embed_images(
     folder.mkdir(parents=True, exist_ok=True)
     starts = range(0, len(images.names), BLOCK)
     missing = [start for start in starts if not _place(folder, start).exists()]
-    network = _network(weights) if missing else None
+    network = load_network(weights) if missing else None
     for start in starts:
         if network is not None and start in missing:
             _keep(_place(folder, start), _embedded(network, images, start))
@@ -54,7 +54,7 @@ def _embedded(network: Network, images: Images, start: int) -> Float32[Tensor, "
     return torch.cat([network(part) for part in torch.split(torch.from_numpy(block), 32)])
 
 
-def _network(weights: Path) -> Network:
+def load_network(weights: Path) -> Network:
     """EfficientNet-lite0 up to its pooled features, in evaluation mode."""
     model = _package("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
     model.load_state_dict(torch.load(weights, weights_only=True))

@@ -106,7 +106,7 @@ def _append(source: Source, file: RemoteFile, copy: FileIO, scratch: Path, progr
         with source.open(scratch, size) as (stream, size):
             copy.truncate(size)
             while size <= file.size and (chunk := stream.read(CHUNK)):
-                _write(copy, chunk)
+                write_all(copy, chunk)
                 size += len(chunk)
                 if progress:
                     progress(size, file.size)
@@ -118,7 +118,7 @@ def _append(source: Source, file: RemoteFile, copy: FileIO, scratch: Path, progr
         raise OSError(f"sent {size:,} of the expected {file.size:,} bytes")
 
 
-def _write(copy: FileIO, chunk: bytes) -> None:
+def write_all(copy: FileIO, chunk: bytes) -> None:
     """Write all of the chunk: a disk that is nearly full takes a part of it, and fails at the next."""
     rest = memoryview(chunk)
     while rest:

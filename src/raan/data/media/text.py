@@ -37,7 +37,7 @@ def embed_texts(
     """
     _check_arguments(texts, batch_size)
     unique = list(dict.fromkeys(texts))
-    where = _model_folder(model)
+    where = find_model(model)
     folder = Path(cache).expanduser() if cache else cache_folder() / "embeddings"
     with closing(_open(_cache_file(folder, where))) as store:
         _embed_missing(store, unique, where, batch_size, progress)
@@ -58,7 +58,7 @@ def _embed_missing(
         progress(done, len(texts))
     if not missing:
         return  # the model need not even be here
-    encode = _encoder(model)
+    encode = load_encoder(model)
     for start in range(0, len(missing), batch_size):
         batch = missing[start : start + batch_size]
         _keep(store, batch, encode(batch))
@@ -66,7 +66,7 @@ def _embed_missing(
             progress(done + start + len(batch), len(texts))
 
 
-def _encoder(model: str) -> Encoder:
+def load_encoder(model: str) -> Encoder:
     """The model's embedding of a batch of texts."""
     try:
         from sentence_transformers import SentenceTransformer
@@ -81,7 +81,7 @@ def _encoder(model: str) -> Encoder:
     return encode
 
 
-def _model_folder(model: str | Path) -> str:
+def find_model(model: str | Path) -> str:
     """What sentence-transformers is to load: a folder's path, or else a name that it looks up itself."""
     if str(model) == MINILM:
         package = find_spec(MINILM.replace("-", "_"))

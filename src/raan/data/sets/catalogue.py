@@ -59,7 +59,7 @@ def _packed(*names: str) -> tuple[str, ...]:
     return tuple(name + ending for name in names for ending in ("", ".gz"))
 
 
-_OTHERWISE: dict[str, tuple[Need, ...]] = {
+READ_FROM: dict[str, tuple[Need, ...]] = {
     "meps": tuple(Need("meps", _packed(file.name, f"rnf_{file.name}"), file) for file in MEPS.files),
     "celeba": (
         Need("celeba", ATTRIBUTE_NAMES, CELEBA.files[0], advice=CELEBA_ADVICE),
@@ -98,7 +98,7 @@ def named(name: str) -> About:
 def needs(about: About) -> tuple[Need, ...]:
     """What a data set is read from: its files, under any of the names that its loader takes."""
     files = tuple(Need(file.dataset, (file.name,), file) for file in about.files)
-    return _OTHERWISE.get(about.name, files)
+    return READ_FROM.get(about.name, files)
 
 
 def state(about: About) -> State:
