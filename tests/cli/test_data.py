@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from raan.cli.data import data_app
-from raan.data.download.sources import RemoteFile, Url
+from raan.data.download.remote import RemoteFile, Url
 from raan.data.sets import catalogue
 from raan.data.sets.catalogue import CATALOGUE
 from web import BODY, SHA256, server, web

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from raan.data import CorruptData, Table, adult
-from raan.data.download.sources import RemoteFile
+from raan.data.download.remote import RemoteFile
 from raan.data.sets.adult import ABOUT, CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
 
 DATA = """\

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from raan.data import DataUnavailable
-from raan.data.download.sources import RemoteFile, Url
+from raan.data.download.remote import RemoteFile, Url
 from raan.data.sets import catalogue as module
 from raan.data.sets.about import About
 from raan.data.sets.catalogue import CATALOGUE, Need, check, fetch, named, needs, state

@@ -16,7 +16,8 @@ import pytest
 from raan.data import DataUnavailable
 from raan.data.download import fetch as module
 from raan.data.download.fetch import fetch
-from raan.data.download.sources import RemoteFile, Url, find
+from raan.data.download.find import find
+from raan.data.download.remote import RemoteFile, Url
 from web import BODY, SHA256
 
 PART = f"file.bin.{SHA256[:8]}.part"
@@ -24,7 +25,8 @@ HALF = len(BODY) // 2
 
 FETCH = """
 import sys
-from raan.data.download.sources import RemoteFile, Url, find
+from raan.data.download.find import find
+from raan.data.download.remote import RemoteFile, Url
 address, sha256, size = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()

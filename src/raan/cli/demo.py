@@ -54,7 +54,7 @@ def demo(
 
 def _data(data: Path | None, toy: bool) -> tuple[Table, tuple[int, int, int]]:
     """Adult with the paper's split; the toy when asked for, or when Adult is not to be had."""
-    from raan.data.download.sources import DataUnavailable
+    from raan.data.download.find import DataUnavailable
     from raan.data.sets.adult import SPLIT, adult
     from raan.data.sets.toy import toy as draw_toy
 

@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any
 from raan.data.split import Parts, Split, split, stack  # `split` is the function, not its module
 
 if TYPE_CHECKING:
-    from raan.data.download.sources import CorruptData, DataUnavailable
-    from raan.data.download.unpack import UnsafeArchive, unpack
+    from raan.data.download.find import CorruptData, DataUnavailable
     from raan.data.media.text import embed_texts
     from raan.data.sets.adult import adult
     from raan.data.sets.celeba import Celeba, celeba
@@ -37,7 +36,6 @@ __all__ = [
     "Rules",
     "Split",
     "Table",
-    "UnsafeArchive",
     "adult",
     "celeba",
     "civil_comments",
@@ -51,12 +49,10 @@ __all__ = [
     "stack",
     "stratified_split",
     "toy",
-    "unpack",
 ]
 
 _NAMES = {
-    "raan.data.download.sources": ("CorruptData", "DataUnavailable"),
-    "raan.data.download.unpack": ("UnsafeArchive", "unpack"),
+    "raan.data.download.find": ("CorruptData", "DataUnavailable"),
     "raan.data.media.text": ("embed_texts",),
     "raan.data.sets.adult": ("adult",),
     "raan.data.sets.celeba": ("Celeba", "celeba"),

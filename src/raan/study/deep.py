@@ -11,7 +11,8 @@ import torch
 from jaxtyping import Float32, UInt8
 from torch import Tensor
 
-from raan.data.download.sources import Progress, cache_folder
+from raan.data.download.find import cache_folder
+from raan.data.download.remote import Progress
 from raan.data.media.images import Images, Size, pixels
 from raan.files.write import write_whole
 

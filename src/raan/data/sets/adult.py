@@ -7,7 +7,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from raan.data.download.sources import Progress, RemoteFile, Url, Wheel, find_all
+from raan.data.download.find import find_all
+from raan.data.download.remote import Progress, RemoteFile, Url, Wheel
 from raan.data.sets.about import About
 from raan.data.table import Table
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, NamedTuple
 
-from raan.data.download.places import look, require
-from raan.data.download.sources import Progress, RemoteFile, cache_folder, find
+from raan.data.download.find import cache_folder, find, look, require
+from raan.data.download.remote import Progress, RemoteFile
 from raan.data.sets.about import About
 from raan.data.sets.adult import ABOUT as ADULT
 from raan.data.sets.celeba import ABOUT as CELEBA

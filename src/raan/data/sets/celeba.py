@@ -10,8 +10,8 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from raan.data.download.places import require
-from raan.data.download.sources import Progress, RemoteFile
+from raan.data.download.find import require
+from raan.data.download.remote import Progress, RemoteFile
 from raan.data.media import images as image_files
 from raan.data.media.images import Images, Size, open_images
 from raan.data.sets.about import About

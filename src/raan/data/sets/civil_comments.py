@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from raan.data.download.places import require
+from raan.data.download.find import require
 from raan.data.sets.about import About
 from raan.data.sets.comments import Comments, columns_of, comments, either, header, read_columns
 from raan.data.table import UNKNOWN

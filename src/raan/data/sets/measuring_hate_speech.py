@@ -8,8 +8,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raan.data.download.places import require
-from raan.data.download.sources import RemoteFile
+from raan.data.download.find import require
+from raan.data.download.remote import RemoteFile
 from raan.data.sets.about import About
 from raan.data.sets.comments import Comments, columns_of, comments, header, read_columns
 

@@ -8,8 +8,8 @@ import numpy as np
 import torch
 from jaxtyping import Float
 
-from raan.data.download.places import look, require
-from raan.data.download.sources import Progress, RemoteFile, Url, find
+from raan.data.download.find import find, look, require
+from raan.data.download.remote import Progress, RemoteFile, Url
 from raan.data.sets.about import About
 from raan.data.sets.h181 import read_h181
 from raan.data.split import Split
