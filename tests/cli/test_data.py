@@ -13,6 +13,7 @@ from raan.cli.data import data_app
 from raan.data.download.remote import RemoteFile, Url
 from raan.data.sets import catalogue
 from raan.data.sets.catalogue import CATALOGUE
+from raan.data.sets.dataset import Need
 from web import BODY, SHA256, server, web
 
 __all__ = ["server", "web"]
@@ -29,7 +30,8 @@ def small(server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue of one data set, whose file can be fetched; where it will be."""
     file = RemoteFile("set", "file.bin", SHA256, len(BODY), (Url(f"{server}/good"),))
     monkeypatch.setattr(
-        "raan.data.sets.catalogue.CATALOGUE", {"set": replace(CATALOGUE["adult"], name="set", files=(file,))}
+        "raan.data.sets.catalogue.CATALOGUE",
+        {"set": replace(CATALOGUE["adult"], name="set", needs=(Need.of(file),))},
     )
     return cache / "set" / "file.bin"
 
@@ -56,7 +58,7 @@ def test_the_list_as_json_holds_state_files_and_checksums(cache: Path) -> None:
         "here": None,
         "put": str(cache / "adult" / "adult.data"),
         "bytes": 3_974_305,
-        "sha256": CATALOGUE["adult"].files[0].sha256,
+        "sha256": CATALOGUE["adult"].needs[0].file.sha256,
     }
 
 
@@ -95,11 +97,10 @@ def test_a_data_set_that_has_to_be_got_by_hand_says_how(cache: Path) -> None:
 def test_a_file_to_be_got_by_hand_keeps_no_other_from_being_fetched(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offered = catalogue.CATALOGUE["set"].files[0]
-    by_hand = catalogue.Need(
-        "set", ("terms.bin",), replace(offered, name="terms.bin", sources=()), advice="ask us"
-    )
-    monkeypatch.setitem(catalogue.READ_FROM, "set", (by_hand, catalogue.Need("set", ("file.bin",), offered)))
+    offered = catalogue.CATALOGUE["set"].needs[0].file
+    by_hand = Need("set", ("terms.bin",), replace(offered, name="terms.bin", sources=()), advice="ask us")
+    about = replace(catalogue.CATALOGUE["set"], needs=(by_hand, Need.of(offered)))
+    monkeypatch.setitem(catalogue.CATALOGUE, "set", about)
     result = run("fetch", "set")
     assert result.exit_code == 1
     assert "ask us" in str(result.exception)

@@ -9,9 +9,8 @@ import pytest
 
 from raan.data import DataUnavailable
 from raan.data.download.remote import RemoteFile, Url
-from raan.data.sets import catalogue as module
-from raan.data.sets.about import About
-from raan.data.sets.catalogue import CATALOGUE, Need, check, fetch, named, needs, state
+from raan.data.sets.catalogue import CATALOGUE, DATA, check, fetch, look_up, state
+from raan.data.sets.dataset import About, Need
 from web import BODY, SHA256
 
 
@@ -20,7 +19,7 @@ def described(*sources: Url, name: str = "file.csv") -> RemoteFile:
 
 
 def about(*files: RemoteFile) -> About:
-    return replace(CATALOGUE["adult"], name="set", files=files)
+    return replace(CATALOGUE["adult"], name="set", needs=tuple(map(Need.of, files)))
 
 
 def put(path: Path, body: bytes = BODY) -> Path:
@@ -37,14 +36,14 @@ def test_the_papers_data_sets_are_there_under_their_names() -> None:
 @pytest.mark.parametrize("each", CATALOGUE.values(), ids=lambda each: each.name)
 def test_every_data_set_says_what_must_be_known_of_it(each: About, cache: Path) -> None:
     assert all((each.title, each.task, each.attribute, each.licence, each.citation, each.cautions))
-    assert needs(each)
-    assert all(need.can_be_fetched or need.advice for need in needs(each))
+    assert each.needs
+    assert all(need.can_be_fetched or need.advice for need in each.needs)
     assert state(each) in ("can be fetched", "put it there")
 
 
 def test_a_name_that_nothing_has_is_refused_with_those_there_are() -> None:
     with pytest.raises(ValueError, match="there is no data set 'adlut': expected one of adult, meps"):
-        named("adlut")
+        look_up("adlut")
 
 
 def test_the_state_is_that_of_all_files_together(cache: Path) -> None:
@@ -62,14 +61,14 @@ def test_files_are_found_in_the_folder_of_the_environment(
 ) -> None:
     where = put(tmp_path / "shared" / "set" / "file.csv")
     monkeypatch.setenv("RAAN_DATA", str(tmp_path / "shared"))
-    (need,) = needs(about(described()))
+    (need,) = about(described()).needs
     assert need.here == where
     assert need.put == cache / "set" / "file.csv"
 
 
 def test_a_file_is_fetched_once(server: str, cache: Path) -> None:
     told: list[int] = []
-    (need,) = needs(about(described(Url(f"{server}/good"))))
+    (need,) = about(described(Url(f"{server}/good"))).needs
     assert fetch(need, lambda done, total: told.append(done)) == cache / "set" / "file.csv"
     assert told[-1] == len(BODY)
     told.clear()
@@ -99,13 +98,13 @@ def test_a_file_is_compared_with_the_published_one(
     need = Need("set", ("file.csv", "other.csv.gz"), described(), instead=("instead.csv",))
     finding = check(need)
     assert (finding.path, finding.sound) == (where, sound)
-    assert finding.said.startswith(said)
+    assert finding.note.startswith(said)
 
 
 def test_a_file_that_is_not_here_is_not_sound(cache: Path) -> None:
     assert check(Need("set", ("a",))) == (cache / "set" / "a", False, "not here")
     offered = Need("set", ("a",), described(Url("http://127.0.0.1:9/good")))
-    assert check(offered).said == "not here; it can be fetched"
+    assert check(offered).note == "not here; it can be fetched"
 
 
 def test_a_file_of_unknown_bytes_is_neither_sound_nor_not(cache: Path) -> None:
@@ -115,12 +114,14 @@ def test_a_file_of_unknown_bytes_is_neither_sound_nor_not(cache: Path) -> None:
 def test_the_real_files_are_here_and_sound(real_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("RAAN_DATA", str(real_data))
     for name in ("adult", "meps", "measuring_hate_speech"):
-        if all(need.here for need in needs(CATALOGUE[name])):
+        if all(need.here for need in CATALOGUE[name].needs):
             assert state(CATALOGUE[name]) == "here"
-            assert [check(need).said for need in needs(CATALOGUE[name])] == [
-                "here, and as published" for _ in needs(CATALOGUE[name])
+            assert [check(need).note for need in CATALOGUE[name].needs] == [
+                "here, and as published" for _ in CATALOGUE[name].needs
             ]
 
 
-def test_other_names_are_given_for_data_sets_that_exist() -> None:
-    assert set(module.READ_FROM) <= set(CATALOGUE)
+def test_a_study_may_name_every_published_data_set_and_two_more() -> None:
+    assert [*DATA] == [*CATALOGUE, "toy", "table"]
+    assert all(name == each.name for name, each in DATA.items())
+    assert all({*each.required} <= {*each.options} for each in DATA.values())

@@ -223,7 +223,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, text: str, message: str) -> No
 def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = hugging_face(tmp_path)
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"pip install raan\[parquet\]"):
+    with pytest.raises(ImportError, match=r"pip install 'raan\[parquet\]'"):
         civil_comments(path)
 
 

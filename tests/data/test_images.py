@@ -17,8 +17,8 @@ import pytest
 import torch
 from PIL import Image
 
-from raan.data.media import images as module
-from raan.data.media.images import Images, materialise, open_images, pixels
+from raan.data import images as module
+from raan.data.images import Images, materialise, open_images, pixels
 
 COLOURS = ((250, 10, 20), (10, 240, 30), (20, 30, 230), (128, 128, 128), (0, 0, 0))
 
@@ -156,7 +156,7 @@ def test_a_size_without_pixels_is_refused(tmp_path: Path, size: int | tuple[int,
 def test_without_pillow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = open_images(in_folder(tmp_path))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"pip install raan\[image\]"):
+    with pytest.raises(ImportError, match=r"pip install 'raan\[image\]'"):
         pixels(images, images.names, 4)
 
 
@@ -255,12 +255,12 @@ def test_a_full_disk_is_an_error_and_leaves_nothing(
 
 SLOWLY = """
 import sys, time
-from raan.data.media.images import Images, materialise, open_images
+from raan.data.images import Images, materialise, open_images
 images = open_images(sys.argv[1])
 def read(name):
     time.sleep(0.05)
     return images.read(name)
-import raan.data.media.images as module
+import raan.data.images as module
 module.BLOCK = 1
 materialise(Images(images.where, images.bytes_of, read), images.names * 40, sys.argv[2], 4, threads=1)
 """

@@ -423,4 +423,4 @@ def test_the_known_counts_of_the_layouts_fit_together() -> None:
 
 def test_what_is_to_be_known_of_meps_names_its_files() -> None:
     assert ABOUT.name == "meps"
-    assert [file.name for file in ABOUT.files] == ["meps_train.csv", "meps_val.csv", "meps_test.csv"]
+    assert [need.names[0] for need in ABOUT.needs] == ["meps_train.csv", "meps_val.csv", "meps_test.csv"]

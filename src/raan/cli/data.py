@@ -14,8 +14,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from raan.data.sets.about import About
-    from raan.data.sets.catalogue import Need
+    from raan.data.sets.dataset import About, Need
 
 data_app = typer.Typer(help="List the data sets that are known, fetch them, check them.")
 
@@ -45,12 +44,10 @@ def fetch(name: Name, as_json: Json = False) -> None:
 
     found = []
     # What must be got by hand comes last: its error keeps nothing from being fetched.
-    needs = sorted(
-        catalogue.needs(catalogue.named(name)), key=lambda need: need.here is None and not need.can_be_fetched
-    )
+    needs = sorted(catalogue.look_up(name).needs, key=lambda need: need.here is None and not need.can_be_fetched)
     with progress_bar() as bar:
         for need in needs:
-            found.append(catalogue.fetch(need, _shown(bar, need.names[0])))
+            found.append(catalogue.fetch(need, _follow(bar, need.names[0])))
     if as_json:
         console.print_json(json.dumps([str(path) for path in found]))
         return
@@ -63,19 +60,19 @@ def check(name: Name, as_json: Json = False) -> None:
     """Check that a data set's files are here and, where their checksums are known, as published."""
     from raan.data.sets import catalogue
 
-    findings = [catalogue.check(need) for need in catalogue.needs(catalogue.named(name))]
+    findings = [catalogue.check(need) for need in catalogue.look_up(name).needs]
     if as_json:
-        said = [{"path": str(path), "sound": sound, "said": words} for path, sound, words in findings]
-        console.print_json(json.dumps(said))
+        entries = [{"path": str(path), "sound": sound, "said": note} for path, sound, note in findings]
+        console.print_json(json.dumps(entries))
     else:
-        for path, _, words in findings:
-            _print(f"{path}: {words}")
+        for path, _, note in findings:
+            _print(f"{path}: {note}")
     if any(finding.sound is False for finding in findings):
         raise typer.Exit(1)
 
 
-def _shown(bar: Progress, name: str) -> Callable[[int, int | None], None]:
-    """What tells the bar how much of a file has come."""
+def _follow(bar: Progress, name: str) -> Callable[[int, int | None], None]:
+    """A function that moves the bar as a file comes in."""
     task = bar.add_task(name, total=None)
     return lambda done, total: bar.update(task, completed=done, total=total)
 
@@ -84,7 +81,7 @@ def _entry(about: About) -> dict[str, Any]:
     """What is known of a data set, for programs."""
     from dataclasses import asdict
 
-    from raan.data.sets.catalogue import needs, state
+    from raan.data.sets.catalogue import state
 
     files = [
         {
@@ -94,20 +91,21 @@ def _entry(about: About) -> dict[str, Any]:
             "bytes": need.file.size if need.file else None,
             "sha256": need.file.sha256 if need.file else None,
         }
-        for need in needs(about)
+        for need in about.needs
     ]
-    return {**asdict(about), "state": state(about), "files": files}
+    facts = {name: value for name, value in asdict(about).items() if name != "needs"}
+    return {**facts, "state": state(about), "files": files}
 
 
 def _table(abouts: list[About]) -> Any:
     """One line for each data set."""
     from rich.table import Table
 
-    from raan.data.sets.catalogue import needs, state
+    from raan.data.sets.catalogue import state
 
     table = Table("name", "state", "size", "licence", box=None, pad_edge=False)
     for about in abouts:
-        table.add_row(about.name, state(about), _size(needs(about)), about.licence)
+        table.add_row(about.name, state(about), _size(about.needs), about.licence)
     return table
 
 
@@ -122,13 +120,11 @@ def _size(needs: tuple[Need, ...]) -> str:
 
 def _print_about(about: About) -> None:
     """The data set's task, attribute, citation and cautions, and what is lacking."""
-    from raan.data.sets.catalogue import needs
-
     console.print(f"\n[bold]{about.name}[/]: {about.title}", highlight=False)
     prose = [("label", about.task), ("attribute", about.attribute), ("cite", about.citation)]
     for what, text in [*prose, *(("caution", caution) for caution in about.cautions)]:
         console.print(f"{what}: {text}", markup=False, highlight=False)
-    for need in needs(about):
+    for need in about.needs:
         if need.here is None:
             how = (
                 f"raan data fetch {about.name}"

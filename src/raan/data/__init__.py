@@ -7,7 +7,7 @@ from raan.data.split import Parts, Split, split, stack  # `split` is the functio
 
 if TYPE_CHECKING:
     from raan.data.download.find import CorruptData, DataUnavailable
-    from raan.data.media.text import embed_texts
+    from raan.data.embed import embed_once, embed_texts
     from raan.data.sets.adult import adult
     from raan.data.sets.celeba import Celeba, celeba
     from raan.data.sets.civil_comments import civil_comments
@@ -39,6 +39,7 @@ __all__ = [
     "adult",
     "celeba",
     "civil_comments",
+    "embed_once",
     "embed_texts",
     "environments",
     "from_frame",
@@ -53,7 +54,7 @@ __all__ = [
 
 _NAMES = {
     "raan.data.download.find": ("CorruptData", "DataUnavailable"),
-    "raan.data.media.text": ("embed_texts",),
+    "raan.data.embed": ("embed_once", "embed_texts"),
     "raan.data.sets.adult": ("adult",),
     "raan.data.sets.celeba": ("Celeba", "celeba"),
     "raan.data.sets.civil_comments": ("civil_comments",),

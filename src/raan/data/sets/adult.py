@@ -9,7 +9,7 @@ import torch
 
 from raan.data.download.find import find_all
 from raan.data.download.remote import Progress, RemoteFile, Url, Wheel
-from raan.data.sets.about import About
+from raan.data.sets.dataset import About, DataSet, Need, split_at_random
 from raan.data.table import Table
 
 SPLIT = (33_120, 3_000, 9_102)  # train, validation, test rows of the paper and of RNF
@@ -68,7 +68,7 @@ ABOUT = About(
         "race x gender has cells too small to judge: 11 women of race Other earn more than 50,000 dollars.",
         "47 of the complete rows repeat another one: a random split may put one into train, the other into test.",
     ),
-    files=FILES,
+    needs=tuple(map(Need.of, FILES)),
 )
 
 
@@ -156,3 +156,11 @@ def _features(columns: dict[str, tuple[str, ...]], leave_out: Sequence[str]) -> 
         blocks.append(np.eye(len(values), dtype=np.float32)[code])
         names += [f"{column}={value}" for value in values]
     return np.concatenate(blocks, axis=1), tuple(names)
+
+
+DATASET = DataSet(
+    "adult",
+    split_at_random(adult, SPLIT),
+    ("path", "sizes", "attribute", "keep_attribute", "keep_missing"),
+    about=ABOUT,
+)

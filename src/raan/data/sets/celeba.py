@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import torch
@@ -10,11 +11,12 @@ from jaxtyping import Float, Int, UInt8
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from raan.data import images as image_files
 from raan.data.download.find import require
 from raan.data.download.remote import Progress, RemoteFile
-from raan.data.media import images as image_files
-from raan.data.media.images import Images, Size, open_images
-from raan.data.sets.about import About
+from raan.data.embed import embed_images
+from raan.data.images import Images, Size, open_images
+from raan.data.sets.dataset import About, DataSet, Need, split_at_random
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.tabular.numbers import open_text
@@ -63,7 +65,11 @@ ABOUT = About(
         "The same people stand in many images; only the official partition keeps each person in one part.",
         "P(wavy) is 0.447 among women and 0.141 among men.",
     ),
-    files=FILES,
+    needs=(
+        Need("celeba", ATTRIBUTE_NAMES, FILES[0], advice=ADVICE),
+        Need("celeba", PARTITION_NAMES, FILES[1], advice=ADVICE),
+        Need("celeba", IMAGE_NAMES, advice=ADVICE),
+    ),
 )
 
 
@@ -212,3 +218,17 @@ def _check_listed(files: Images, stems: Sequence[str], listed: Mapping[str, obje
             f"{len(missing):,} of {len(stems):,} images in {files.where} are not listed in {path}, "
             f"the first is {missing[0]}"
         )
+
+
+def _embedded(**options: Any) -> Table:
+    """The table of a pretrained network's features of the images that are at hand."""
+    faces = celeba(**options)
+    return faces.table(embed_images(faces.images))
+
+
+DATASET = DataSet(
+    "celeba",
+    split_at_random(_embedded, SPLIT),
+    ("path", "images", "label", "attribute", "sizes"),
+    about=ABOUT,
+)

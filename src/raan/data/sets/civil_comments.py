@@ -3,8 +3,16 @@
 from pathlib import Path
 
 from raan.data.download.find import require
-from raan.data.sets.about import About
-from raan.data.sets.comments import Comments, columns_of, comments, either, header, read_columns
+from raan.data.sets.comments import (
+    Comments,
+    columns_of,
+    comments,
+    draw_environments,
+    either,
+    header,
+    read_columns,
+)
+from raan.data.sets.dataset import About, DataSet, Need, with_packed
 from raan.data.table import UNKNOWN
 
 # The columns whose maximum says how many of the raters saw an identity mentioned (Adragna et al. 2020).
@@ -23,7 +31,7 @@ IDENTITIES: dict[str, tuple[str, ...]] = {
 TEXT = ("comment_text", "text")  # as Kaggle and WILDS call it, and as Hugging Face does
 TOXICITY = ("target", "toxicity")  # as Kaggle's train.csv calls it, and as all others do
 
-NAMES = ("all_data_with_identities.csv", "train.csv", "all_data.csv")
+NAMES = with_packed("all_data_with_identities.csv", "train.csv", "all_data.csv")
 ADVICE = (
     "Get it by hand: train.csv of Kaggle's jigsaw-unintended-bias-in-toxicity-classification, "
     "all_data_with_identities.csv of WILDS, or a parquet file from Hugging Face that has the identity columns."
@@ -44,7 +52,7 @@ ABOUT = About(
         "Labels are opinions of crowd workers, who call mentions of some groups toxic more readily than others.",
         "google/civil_comments on Hugging Face has no identity columns, and cannot be used.",
     ),
-    files=(),
+    needs=(Need("civil_comments", NAMES, advice=ADVICE),),
 )
 
 
@@ -82,4 +90,13 @@ def _place(path: str | Path | None) -> Path:
     """The file, or the folder if it holds parquet files."""
     if path is not None and any((folder := Path(path).expanduser()).rglob("*.parquet")):
         return folder
-    return require("civil_comments", [name + packed for name in NAMES for packed in ("", ".gz")], path, ADVICE)
+    return require("civil_comments", NAMES, path, ADVICE)
+
+
+DATASET = DataSet(
+    "civil_comments",
+    draw_environments(civil_comments),
+    ("path", "identity", "threshold", "validation"),
+    own_tables=True,
+    about=ABOUT,
+)

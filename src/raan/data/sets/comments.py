@@ -1,8 +1,9 @@
 """Comments with labels and attributes, and how they are read from CSV and parquet."""
 
 from array import array
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
 from importlib import import_module
 from math import nan
 from pathlib import Path
@@ -15,8 +16,17 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from torch import Tensor
 
+from raan.data.embed import embed_texts
+from raan.data.sets.dataset import LoadProblem, Options, Problem, leave_out
+from raan.data.sets.environments import environments
+from raan.data.split import Split, stack
+from raan.data.stratified import stratified_split
 from raan.data.table import Table
+from raan.errors import MissingExtra
 from raan.tabular.numbers import check_header, csv_lines, number
+
+HELD_OUT = 0.1
+"""The share of the training environments that selects."""
 
 CALLED = {"black": "Black", "muslim": "Muslim", "lgbtq": "LGBTQ", "neurodiverse": "NeuroDiverse"}
 
@@ -139,4 +149,50 @@ def _parquet() -> Any:
     try:
         return import_module("pyarrow.parquet")
     except ImportError as error:
-        raise ImportError("parquet files are read with pyarrow: pip install raan[parquet]") from error
+        raise MissingExtra("reading Parquet", "parquet") from error
+
+
+# Comments as a study's data.
+
+
+def draw_environments(load: Callable[..., Comments]) -> LoadProblem:
+    """A loader of the paper's setting: two environments train and select, a shifted third one judges."""
+
+    def load_problem(options: Options, seeds: Sequence[int]) -> Problem:
+        (seed,) = seeds
+        read = _read_once(load, **leave_out(options, "validation"))
+        return _environments(read, seed, options.get("validation", HELD_OUT))
+
+    return load_problem
+
+
+@lru_cache(maxsize=1)
+def _read_once(load: Callable[..., Comments], **options: Any) -> Comments:
+    """The comments, read once for all seeds: each draws its environments from them."""
+    return load(**options)
+
+
+def _environments(read: Comments, seed: int, held_out: float) -> Problem:
+    """Two environments, of which a share selects, and a third one, which is never trained on.
+
+    The rows that select hold every (environment, class, attribute) cell in proportion: a random tenth of a small
+    environment may lack a cell, and with it the worst group.
+    """
+    drawn = environments(read.label, read.attribute, seed=seed)
+    environment = torch.arange(len(drawn.rows)).repeat_interleave(drawn.size)
+    table = replace(_take(read, drawn.rows.flatten()), environment=environment)
+    last = len(drawn.rows) - 1
+    training = environment < last
+    label, cell = table.label[training], (table.attribute + 2 * environment)[training]
+    parts = Split.of(stratified_split(label.numpy(), cell.numpy(), (1 - held_out, held_out, 0.0), seed))
+    # The training environments come first: their rows have the same numbers in the whole table.
+    rows = Split(parts.train, parts.validation, torch.arange(last * drawn.size, table.rows))
+    return Problem(table, stack([rows]), (seed,))
+
+
+def _take(read: Comments, rows: Int[Tensor, "row"]) -> Table:
+    """The table of these comments; of texts without an embedding, only theirs are embedded."""
+    texts = tuple(read.texts[row] for row in rows.tolist())
+    embedding = embed_texts(texts) if read.embedding is None else read.embedding[rows]
+    label, attribute = read.label[rows], read.attribute[rows]
+    return replace(read, texts=texts, label=label, attribute=attribute, embedding=embedding).table()

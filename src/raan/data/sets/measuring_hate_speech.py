@@ -10,8 +10,8 @@ from torch import Tensor
 
 from raan.data.download.find import require
 from raan.data.download.remote import RemoteFile
-from raan.data.sets.about import About
-from raan.data.sets.comments import Comments, columns_of, comments, header, read_columns
+from raan.data.sets.comments import Comments, columns_of, comments, draw_environments, header, read_columns
+from raan.data.sets.dataset import About, DataSet, Need
 
 # The columns of which one suffices: half of the annotators or more saw that target.
 IDENTITIES: dict[str, tuple[str, ...]] = {
@@ -34,6 +34,13 @@ NAMES = (
 EMBEDDING = "measuring_hate_speech_minilm_fp16.npy"
 ADVICE = "Get the original by hand: ucberkeley-dlab/measuring-hate-speech on Hugging Face, as parquet."
 
+SUBSET = RemoteFile(
+    "text",
+    "measuring_hate_speech_subset.csv.gz",
+    "70e37df8cf8bd792884e7ced09a279fccf9e8a8a79982956d36f1574a7b30dd0",
+    1_887_602,
+)
+
 ABOUT = About(
     name="measuring_hate_speech",
     title="Measuring Hate Speech, in the place of Civil Comments",
@@ -49,17 +56,7 @@ ABOUT = About(
         "The subset has 25,424 of 39,565 comments, and one annotator's answer as the label of each.",
         "Only 491 comments of the subset target NeuroDiverse people: their environments are small.",
     ),
-    files=(
-        RemoteFile(
-            "text",
-            "measuring_hate_speech_subset.csv.gz",
-            "70e37df8cf8bd792884e7ced09a279fccf9e8a8a79982956d36f1574a7b30dd0",
-            1_887_602,
-        ),
-        RemoteFile(
-            "text", EMBEDDING, "f60eaad36aef377d0f9f93969bd28e4b3b76f3cde7c040e95b313580fad82008", 19_525_760
-        ),
-    ),
+    needs=(Need("text", (SUBSET.name,), SUBSET, instead=NAMES, advice=ADVICE),),
 )
 
 
@@ -100,3 +97,12 @@ def _embedding(path: Path, rows: int) -> Float[Tensor, "comment feature"] | None
     if array.ndim != 2 or len(array) != rows:
         raise ValueError(f"{path} has shape {array.shape}, expected one row for each of {rows:,} comments")
     return torch.from_numpy(array).float()
+
+
+DATASET = DataSet(
+    "measuring_hate_speech",
+    draw_environments(measuring_hate_speech),
+    ("path", "identity", "validation"),
+    own_tables=True,
+    about=ABOUT,
+)

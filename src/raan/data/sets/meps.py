@@ -10,7 +10,7 @@ from jaxtyping import Float
 
 from raan.data.download.find import find, look, require
 from raan.data.download.remote import Progress, RemoteFile, Url
-from raan.data.sets.about import About
+from raan.data.sets.dataset import About, DataSet, Need, split_at_random, with_packed
 from raan.data.sets.h181 import read_h181
 from raan.data.split import Split
 from raan.data.table import Table
@@ -47,9 +47,7 @@ FEATURES = (*NUMERIC, *(f"{column}={code}" for column, codes in CODES.items() fo
 LABEL = "UTILIZATION"
 CLASSES = ("< 10 visits", ">= 10 visits")
 
-PANEL_NAMES = tuple(
-    name + packed for name in ("meps19_fy2015_mep1_processed.csv", "mep1_processed.csv") for packed in ("", ".gz")
-)
+PANEL_NAMES = with_packed("meps19_fy2015_mep1_processed.csv", "mep1_processed.csv")
 H181_NAMES = ("h181.ssp", "h181ssp.zip", "h181.dta", "h181dta.zip", "h181.dat", "h181dat.zip", "h181.csv")
 
 
@@ -78,6 +76,11 @@ def _file(name: str, sha256: str, size: int) -> RemoteFile:
     return RemoteFile("meps", name, sha256, size, (source,))
 
 
+def _names(file: RemoteFile) -> tuple[str, ...]:
+    """The names that a published file may go by: its own or that of its paper, packed or not."""
+    return with_packed(file.name, f"rnf_{file.name}")
+
+
 FILES = (
     _file("meps_train.csv", "650ae1325bb0f78418df97d713a6401227f54ac4ff92ef81f245029a2273baae", 3_248_276),
     _file("meps_val.csv", "2a8f192d1b4d48f3ca9c2f594710ab1882e95216e933448597ef26c9a1bfc6db", 344_272),
@@ -102,7 +105,7 @@ ABOUT = About(
         "Home care days that are not known (-9) lower the count of visits, as in the published preprocessing.",
         "The survey's weights (PERWT15F) are not used: the rows are not a sample of the population as they stand.",
     ),
-    files=FILES,
+    needs=tuple(Need("meps", _names(file), file) for file in FILES),
 )
 
 
@@ -217,11 +220,7 @@ def _published_files(path: str | Path | None, progress: Progress | None) -> list
     """The three files: as published or under the name of their paper, packed or not; fetched if need be."""
     given = None if path is None else Path(path).expanduser()
     folder = given.parent if given is not None and given.is_file() else given
-    return [
-        look("meps", [before + file.name + packed for before in ("", "rnf_") for packed in ("", ".gz")], folder)
-        or find(file, folder, progress=progress)
-        for file in FILES
-    ]
+    return [look("meps", _names(file), folder) or find(file, folder, progress=progress) for file in FILES]
 
 
 def _check_published(where: Path, columns: Columns) -> None:
@@ -252,3 +251,12 @@ def _h181(path: str | Path | None, statements: str | Path | None) -> Columns:
     """The codes of panel 19 in AHRQ's own file."""
     advice = "Get it by hand: https://meps.ahrq.gov/mepsweb/data_files/pufs/h181ssp.zip (13,303,652 bytes)."
     return read_h181(require("meps", H181_NAMES, path, advice), statements)
+
+
+# The published rows, split anew for each seed in the published sizes: one split would hide its own luck.
+DATASET = DataSet(
+    "meps",
+    split_at_random(meps, SPLIT),
+    ("path", "sizes", "layout", "keep_attribute", "statements"),
+    about=ABOUT,
+)

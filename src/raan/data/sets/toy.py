@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from raan.data.sets.dataset import DataSet, split_at_random
 from raan.data.table import Table
 
 SHAPE_DIRECTION = (0.0, 1.0)  # the normal of the boundary between the shapes, from circles to triangles
@@ -50,3 +51,6 @@ def _cells(rows: int, bias: float) -> tuple[np.ndarray, np.ndarray]:
     if counts.min() < 1:
         raise ValueError(f"{rows} rows at bias {bias} leave a (shape, colour) cell empty: draw more rows")
     return np.repeat([0, 0, 1, 1], counts), np.repeat([0, 1, 0, 1], counts)
+
+
+DATASET = DataSet("toy", split_at_random(toy, (0.6, 0.2, 0.2)), ("sizes", "rows", "seed", "bias"))

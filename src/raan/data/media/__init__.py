@@ -1,1 +1,0 @@
-"""Images read from folders and archives, texts embedded."""
