@@ -65,7 +65,7 @@ def _plain(value: Any) -> Any:
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """The methods as a table, one dial a line; a dial that is not tuned and stands at its default says nothing."""
+    """The methods as a table, one dial a line; a dial that is not tuned and stands at its default is left out."""
     from rich.table import Table
 
     table = Table("method", "debiases", "uses of groups", "dials")

@@ -59,7 +59,7 @@ def batches(
 ) -> Iterator[Batch]:
     """One epoch: as many draws as there are training rows, the last batch as large as what is left.
 
-    Of the model's `units` that dropout may silence, `keep` says which stay.
+    Of the model's `units` that dropout may silence, `keep` marks those that stay.
     """
     if sampling is Sampling.BALANCED:
         order = balanced_order(table, train, seeds, batch_size, epoch)

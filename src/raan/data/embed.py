@@ -41,7 +41,7 @@ def embed_once(
         items: anything, each different from the others by its key.
         model: a name for the model and for all else that the vectors depend on; each has a store of its own.
         load: gives the function that embeds a batch of items.
-        key: what tells one item from another.
+        key: the text by which an item is known, different for each.
         cache: the folder of the stores, by default "embeddings" in the project's cache.
         batch_size: how many items are embedded, in their order, before they are on disk: a process that is killed
             goes on from there.
@@ -240,7 +240,7 @@ def load_network(weights: Path, images: Images) -> Encoder[str]:
 
 
 def _fingerprint_images(images: Images, weights: Path) -> str:
-    """What tells one collection's embeddings from another's."""
+    """A name for the images and the network together."""
     listed = "\n".join(f"{name} {size}" for name, size in images.bytes_of.items())
     digest = hashlib.sha256(f"{SIZE} {CENTRE} {SPREAD}\n{listed}\n".encode())
     with weights.open("rb") as stream:

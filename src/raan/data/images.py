@@ -62,7 +62,7 @@ def pixels(
     array = np.empty((len(names), 3, height, width), np.uint8)
 
     def fill(row: int) -> None:
-        array[row] = _decoded(images, names[row], (height, width))
+        array[row] = _decode(images, names[row], (height, width))
 
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         for _ in pool.map(fill, range(len(names))):
@@ -113,7 +113,7 @@ def _write(
 
 
 def _key(images: Images, names: Sequence[str], size: Size) -> bytes:
-    """What tells one array from another."""
+    """A hash that is another for other images or another size."""
     listed = "\n".join(f"{name} {images.bytes_of[name]}" for name in names)
     return hashlib.sha256(f"{size}\n{listed}".encode()).hexdigest().encode()
 
@@ -130,8 +130,8 @@ def _recorded_key(where: Path) -> bytes | None:
     return key
 
 
-def _decoded(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:
-    """One image at the size, or an error that says which could not be read."""
+def _decode(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:
+    """One image at the size, or an error that names the one that cannot be read."""
     try:
         from PIL import Image, ImageOps
     except ImportError as error:

@@ -21,7 +21,7 @@ class Table:
     """Rows to learn from: features, label, attribute (-1 where unknown) and what they are called.
 
     The features have a leading run axis once each run has embedded them with its own encoder; the label
-    and the attribute of a row are the same in every run. An environment (0, 1, ...) says under which
+    and the attribute of a row are the same in every run. An environment (0, 1, ...) states under which
     conditions a row was collected, where that is known.
     """
 

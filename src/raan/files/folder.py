@@ -127,7 +127,7 @@ def _make(folder: str | os.PathLike[str]) -> Path:
 
 
 def _write_data(folder: Path, part: str, suffix: str, data: bytes) -> dict[str, Any]:
-    """Write a data file under a name that its content gives it; what the manifest says of it."""
+    """Write a data file under a name that its content gives it; the entry of the manifest for it."""
     sha256 = digest(data)
     name = f"{part}-{sha256[:16]}{suffix}"
     write_bytes(folder / name, data)

@@ -15,7 +15,7 @@ _DTYPE = re.compile(r"[<>|]?([biuf][1248]|U\d{1,4}|O)")
 
 
 def to_json(value: Any, where: str) -> Any:
-    """The value in JSON's types; a TypeError that says where, for a value of no known type."""
+    """The value in JSON's types; a TypeError that names the place, for a value of no known type."""
     match value:
         case None | bool() | str():
             return value

@@ -1,4 +1,4 @@
-"""Adversarial debiasing (Zhang et al. 2018): an adversary must not tell the attribute from the prediction."""
+"""Adversarial debiasing (Zhang et al. 2018): an adversary must not predict the attribute from the prediction."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -47,7 +47,7 @@ class Adversarial(Method):
 
     @property
     def debiases(self) -> tuple[Part, ...]:
-        """The encoder, says the paper."""
+        """The encoder, as in the paper."""
         return ("encoder",) if self.scope is Scope.MODEL else ("head",)
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:

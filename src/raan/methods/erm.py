@@ -12,7 +12,7 @@ from raan.models.model import Model
 
 @dataclass(frozen=True)
 class ERM(Method):
-    """The mean cross-entropy; over balanced batches it tells what of another method's gain is the sampler's."""
+    """The mean cross-entropy; over balanced batches it shows how much of a gain is the sampler's."""
 
     scope: Scope = Scope.MODEL
     sampling: Sampling = Sampling.SHUFFLED

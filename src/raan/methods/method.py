@@ -56,7 +56,7 @@ def no_memory(model: Model) -> Memory:
 
 
 class Debiasing(Protocol):
-    """What every method says of itself."""
+    """What every method states of itself."""
 
     def __post_init__(self) -> None:
         """Hyperparameters out of range are errors here, not odd numbers later."""
@@ -177,10 +177,10 @@ def stack(methods: Sequence[M]) -> M:
     values = {
         field.name: [getattr(method, field.name) for method in methods] for field in dataclasses.fields(first)
     }
-    return dataclasses.replace(first, **{name: _stacked(name, column) for name, column in values.items()})
+    return dataclasses.replace(first, **{name: _stack_field(name, column) for name, column in values.items()})
 
 
-def _stacked(name: str, column: list[Any]) -> Any:
+def _stack_field(name: str, column: list[Any]) -> Any:
     """Numbers as a tensor; what is not a number must be the same in all runs of a pack."""
     if all(map(_is_number, column)):
         return torch.tensor([float(value) for value in column], dtype=torch.float64)

@@ -51,5 +51,5 @@ class MOAP(SOX):
         """The sum of log(1 - gamma) over the steps up to this one."""
         lost, rows = memory.whole[:, 2], memory.whole[:, 3]
         gamma = dial(self.averaging_rate, rows) * batch.row.shape[1] / rows
-        # A gamma of one would lose all, and what is lost could not be told apart any more.
+        # A gamma of one would lose all, and what is lost could not be recovered.
         return lost + (-gamma.clamp(max=1 - 1e-6)).log1p()

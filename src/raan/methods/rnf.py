@@ -41,7 +41,7 @@ class RNF(Method):
         return no_memory(model)._replace(whole=model.parameters.detach().clone())
 
     def attribute(self, model: Model, batch: Batch, memory: Memory) -> Int[Tensor, "run batch"]:
-        """What tells the two of a pair apart."""
+        """The difference between the two of a pair."""
         return batch.attribute
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:

@@ -1,4 +1,4 @@
-"""RNF without attributes (Du et al. 2021): a bias-amplified model tells whom the bias serves."""
+"""RNF without attributes (Du et al. 2021): a bias-amplified model shows whom the bias serves."""
 
 from dataclasses import dataclass
 

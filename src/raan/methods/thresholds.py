@@ -26,7 +26,7 @@ class GroupRule(NamedTuple):
     high: float
     share_low: float  # how often the laxer one is taken
     chance: float  # how often neither is, but a coin
-    coin: float  # how often that coin says yes
+    coin: float  # how often that coin gives class 1
 
 
 UNKNOWN_RULE = GroupRule(0.5, 0.5, 1.0, 0.0, 0.0)

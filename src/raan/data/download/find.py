@@ -102,7 +102,7 @@ def _verify(file: RemoteFile, where: Path) -> Path:
 
 def _fetch(file: RemoteFile, given: Path | None, scratch: Path, progress: Progress | None) -> Path:
     """Fetch the file into the cache."""
-    target = _cached(file)
+    target = _target(file)
     if not file.sources:
         raise _unavailable(file, given, ["nobody: it has no source to be fetched from"])
     try:
@@ -120,7 +120,7 @@ def _unavailable(file: RemoteFile, given: Path | None, answers: Sequence[str]) -
     return DataUnavailable(
         "\n  ".join([f"{file.name} of the data set {file.dataset} was not found. Looked for at", *looked])
         + "\n  ".join(["\nand asked", *answers])
-        + f"\nGet it by hand ({file.size:,} bytes, sha256 {file.sha256}) and put it at\n  {_cached(file)}\n"
+        + f"\nGet it by hand ({file.size:,} bytes, sha256 {file.sha256}) and put it at\n  {_target(file)}\n"
         "or in a folder that you name by RAAN_DATA or by the path."
     )
 
@@ -147,7 +147,7 @@ def _roots() -> tuple[Path | None, Path]:
     return _expand(os.environ.get("RAAN_DATA") or None), cache_folder()
 
 
-def _cached(file: RemoteFile) -> Path:
+def _target(file: RemoteFile) -> Path:
     return cache_folder() / file.dataset / file.name
 
 

@@ -94,7 +94,7 @@ def adult(
         raise ValueError(f"attribute is {attribute!r}, expected one of {', '.join(map(repr, ATTRIBUTES))}")
     columns = _columns(find_all(files, path, progress=progress), keep_missing)
     features, feature_names = _features(columns, leave_out=() if keep_attribute else ATTRIBUTES[attribute])
-    attribute_names, group = np.unique(_crossed(columns, ATTRIBUTES[attribute]), return_inverse=True)
+    attribute_names, group = np.unique(_cross(columns, ATTRIBUTES[attribute]), return_inverse=True)
     return Table(
         torch.from_numpy(features),
         torch.tensor([CLASSES.index(income) for income in columns["income"]]),
@@ -140,7 +140,7 @@ def _fault(row: Sequence[str]) -> str:
     return "" if row[-1] in CLASSES else f"income is {row[-1]!r}, expected one of {', '.join(CLASSES)}"
 
 
-def _crossed(columns: dict[str, tuple[str, ...]], names: Sequence[str]) -> list[str]:
+def _cross(columns: dict[str, tuple[str, ...]], names: Sequence[str]) -> list[str]:
     """The values of the columns named, those of a row joined: "Black × Female"."""
     return [" × ".join(values) for values in zip(*(columns[name] for name in names), strict=True)]
 

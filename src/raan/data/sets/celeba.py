@@ -220,7 +220,7 @@ def _check_listed(files: Images, stems: Sequence[str], listed: Mapping[str, obje
         )
 
 
-def _embedded(**options: Any) -> Table:
+def _embed(**options: Any) -> Table:
     """The table of a pretrained network's features of the images that are at hand."""
     faces = celeba(**options)
     return faces.table(embed_images(faces.images))
@@ -228,7 +228,7 @@ def _embedded(**options: Any) -> Table:
 
 DATASET = DataSet(
     "celeba",
-    split_at_random(_embedded, SPLIT),
+    split_at_random(_embed, SPLIT),
     ("path", "images", "label", "attribute", "sizes"),
     about=ABOUT,
 )

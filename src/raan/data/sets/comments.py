@@ -83,7 +83,7 @@ def comments(
 
 
 def columns_of(identities: Mapping[str, Sequence[str]], identity: str) -> list[str]:
-    """The columns that tell the identity."""
+    """The columns that state the identity."""
     if identity not in identities:
         raise ValueError(f"identity is {identity!r}, expected one of {', '.join(map(repr, identities))}")
     return list(identities[identity])

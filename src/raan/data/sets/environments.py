@@ -67,16 +67,16 @@ def environments(
     allow: within 1 / size. Rows of unknown attribute (-1) are in no environment.
     """
     _check_arguments(label, attribute, switch_probability, size)
-    cells = [[_shuffled(label, attribute, y, a, seed) for a in (0, 1)] for y in (0, 1)]
+    cells = [[_shuffle(label, attribute, y, a, seed) for a in (0, 1)] for y in (0, 1)]
     found = np.array([[len(rows) for rows in row] for row in cells])
     half = _largest_half(found, switch_probability) if size is None else size // 2
     _check_enough(found, switch_probability, max(half, 1))
-    drawn = _draw(cells, [_needed(p, half) for p in switch_probability], seed)
+    drawn = _draw(cells, [_count_needed(p, half) for p in switch_probability], seed)
     _check_achieved(label[drawn], attribute[drawn], switch_probability)
     return Environments(drawn, tuple(switch_probability))
 
 
-def _needed(probability: float, half: int) -> Counts:
+def _count_needed(probability: float, half: int) -> Counts:
     """The rows of each cell in an environment of twice half rows."""
     # Rounded, and one number for both labels, so that each of them has half of the rows, and so each attribute.
     switched = math.floor(probability * half + 0.5)
@@ -88,20 +88,20 @@ def _largest_half(found: Counts, probabilities: Sequence[float]) -> int:
     enough, too_many = 0, int(found.sum()) + 1
     while too_many - enough > 1:
         half = (enough + too_many) // 2
-        if (_all_needed(probabilities, half) <= found).all():
+        if (_count_all_needed(probabilities, half) <= found).all():
             enough = half
         else:
             too_many = half
     return enough
 
 
-def _all_needed(probabilities: Sequence[float], half: int) -> Counts:
+def _count_all_needed(probabilities: Sequence[float], half: int) -> Counts:
     """The rows of each cell in all environments together."""
-    needed: Counts = np.sum([_needed(p, half) for p in probabilities], axis=0)
+    needed: Counts = np.sum([_count_needed(p, half) for p in probabilities], axis=0)
     return needed
 
 
-def _shuffled(
+def _shuffle(
     label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], y: int, a: int, seed: int
 ) -> Int[Tensor, "cell"]:
     """The rows of one cell in the seed's order."""
@@ -145,7 +145,7 @@ def _check_arguments(
 
 def _check_enough(found: Counts, probabilities: Sequence[float], half: int) -> None:
     """Refuse cells that are too small, by name and number."""
-    needed = _all_needed(probabilities, half)
+    needed = _count_all_needed(probabilities, half)
     short = [
         f"{needed[y, a]:,} rows of label {y} and attribute {a} (there are {found[y, a]:,})"
         for y in (0, 1)

@@ -66,15 +66,15 @@ def preprocess(columns: Mapping[str, Float[np.ndarray, "person"]]) -> Columns:
 
 
 def _read(path: Path, statements: str | Path | None) -> Columns:
-    """The columns that are needed, in whichever form the file is, as its name tells."""
+    """The columns that are needed; the ending of the file's name states its form."""
     readers: dict[str, Callable[[IO[bytes]], pd.DataFrame]] = {
         ".ssp": _transport,
         ".xpt": _transport,
         ".dta": _stata,
-        ".csv": _comma_separated,
+        ".csv": _read_csv,
         ".dat": lambda stream: _fixed_width(stream, _positions(path, statements)),
     }
-    with _unzipped(path) as (name, stream):
+    with _unzip(path) as (name, stream):
         form = Path(name.lower()).suffix
         if form not in readers:
             raise ValueError(f"{path}: {name} ends in {form!r}, expected one of {', '.join(readers)}")
@@ -87,7 +87,7 @@ def _read(path: Path, statements: str | Path | None) -> Columns:
 
 
 @contextmanager
-def _unzipped(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
+def _unzip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
     """The name and the bytes of the file, or of the only one in it if it is an archive."""
     if path.suffix.lower() != ".zip":
         with path.open("rb") as stream:
@@ -107,22 +107,22 @@ def _unzipped(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
 def _transport(stream: IO[bytes]) -> pd.DataFrame:
     """SAS transport, whose zero pandas reads as the smallest number there is in it."""
     with pd.read_sas(stream, format="xport", chunksize=ROWS_AT_ONCE) as chunks:
-        frame = pd.concat(map(_needed, chunks), ignore_index=True)
+        frame = pd.concat(map(_select, chunks), ignore_index=True)
     return frame.mask(frame.abs() <= SMALLEST_OF_SAS, 0)
 
 
 def _stata(stream: IO[bytes]) -> pd.DataFrame:
     """Stata's own format, with the codes and not their labels."""
     with pd.read_stata(stream, convert_categoricals=False, chunksize=ROWS_AT_ONCE) as chunks:
-        return pd.concat(map(_needed, chunks), ignore_index=True)
+        return pd.concat(map(_select, chunks), ignore_index=True)
 
 
-def _comma_separated(stream: IO[bytes]) -> pd.DataFrame:
+def _read_csv(stream: IO[bytes]) -> pd.DataFrame:
     """The CSV file that AIF360's script makes of the SAS transport file."""
-    return pd.concat(map(_needed, pd.read_csv(stream, chunksize=ROWS_AT_ONCE)), ignore_index=True)
+    return pd.concat(map(_select, pd.read_csv(stream, chunksize=ROWS_AT_ONCE)), ignore_index=True)
 
 
-def _needed(frame: pd.DataFrame) -> pd.DataFrame:
+def _select(frame: pd.DataFrame) -> pd.DataFrame:
     return frame[[name for name in frame.columns if name.upper() in COLUMNS]]
 
 

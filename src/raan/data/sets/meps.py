@@ -121,7 +121,7 @@ def meps(
     """MEPS panel 19 with its 138 published features, unscaled: AGE, RACE, three scores, 133 one-hot columns.
 
     Layout "published" is the split of the RNF paper, three CSV files whose rows follow each other as
-    train, validation, test (`meps_split` says which is which); "panel" the whole panel as one CSV file of
+    train, validation, test (`meps_split` gives the rows of each); "panel" the whole panel as one CSV file of
     raw codes; "h181" AHRQ's own file as SAS transport, Stata, fixed-width text (with its published
     programming statements, SAS or Stata, beside it or by path) or CSV, zipped or not, with AIF360's
     preprocessing. The path is the file or its folder. Only the published split can be fetched.
@@ -131,11 +131,11 @@ def meps(
     """
     match layout:
         case "published":
-            columns = _published(path, check, progress)
+            columns = _read_published(path, check, progress)
         case "panel":
-            columns = _panel(path)
+            columns = _read_panel(path)
         case "h181":
-            columns = _h181(path, statements)
+            columns = _read_h181(path, statements)
         case _:
             raise ValueError(f"layout is {layout!r}, expected one of {', '.join(map(repr, KNOWN))}")
     if check:
@@ -204,7 +204,7 @@ def _check_codes(column: str, values: Float[np.ndarray, "row"], codes: tuple[int
 # The three layouts.
 
 
-def _published(path: str | Path | None, check: bool, progress: Progress | None) -> Columns:
+def _read_published(path: str | Path | None, check: bool, progress: Progress | None) -> Columns:
     """The features and the label of the three files, train before validation before test."""
     parts = []
     for rows, where in zip(SPLIT, _published_files(path, progress), strict=True):
@@ -235,7 +235,7 @@ def _check_published(where: Path, columns: Columns) -> None:
             )
 
 
-def _panel(path: str | Path | None) -> Columns:
+def _read_panel(path: str | Path | None) -> Columns:
     """The codes of the whole panel, under the names of the published features."""
     advice = (
         "Get it by hand: Dataset/mep1_processed.csv of chenzhenpeng18/ICSE24-Multi-Attribute-Fairness on GitHub."
@@ -247,7 +247,7 @@ def _panel(path: str | Path | None) -> Columns:
     return ours | {"SEX": ours["SEX"] + 1}  # 0 male and 1 female there, 1 and 2 in the survey
 
 
-def _h181(path: str | Path | None, statements: str | Path | None) -> Columns:
+def _read_h181(path: str | Path | None, statements: str | Path | None) -> Columns:
     """The codes of panel 19 in AHRQ's own file."""
     advice = "Get it by hand: https://meps.ahrq.gov/mepsweb/data_files/pufs/h181ssp.zip (13,303,652 bytes)."
     return read_h181(require("meps", H181_NAMES, path, advice), statements)
