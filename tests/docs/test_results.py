@@ -3,9 +3,12 @@
 import importlib.util
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[2]
 
 
+@pytest.mark.usefixtures("as_users_call")  # ten thousand runs: the shape checks would take longest
 def test_every_number_of_the_docs_is_written_from_the_results():
     spec = importlib.util.spec_from_file_location("docs_results", ROOT / "docs" / "results.py")
     module = importlib.util.module_from_spec(spec)

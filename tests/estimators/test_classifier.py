@@ -38,8 +38,13 @@ def quick(**settings):
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's own, and that nothing is debiased
 @pytest.mark.usefixtures("as_users_call")
-def test_scikit_learn_finds_nothing_to_complain_of_in_the_classifier_as_it_comes():
-    results = check_estimator(RAANClassifier(), on_fail="raise")
+@pytest.mark.parametrize(
+    "settings",
+    [dict(epochs=10, random_state=0), pytest.param(dict(), marks=pytest.mark.exhaustive)],
+    ids=["quick", "as it comes"],
+)
+def test_scikit_learn_finds_nothing_to_complain_of(settings):
+    results = check_estimator(RAANClassifier(**settings), on_fail="raise")
     assert len(results) > 50
     assert {result["status"] for result in results} <= {"passed", "skipped"}
     assert [result["check_name"] for result in results if result["status"] == "skipped"] in (

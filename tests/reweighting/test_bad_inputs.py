@@ -134,7 +134,12 @@ def test_strange_data_is_an_error_that_names_the_argument_or_a_result(call, aim,
         return
     # What the estimator refuses by itself, it refuses in its own words.
     itself = {
-        str(_error(lambda labels: estimator.fit(X, labels).predict(X), labels))
+        _words(_error(lambda labels: estimator.fit(X, labels).predict(X), labels))
         for labels in (y, np.arange(len(X) if hasattr(X, "__len__") else 0) % 2)
     }
-    assert ARGUMENTS.search(str(error)) or str(error) in itself, error
+    assert ARGUMENTS.search(str(error)) or _words(error) in itself, error
+
+
+def _words(error):
+    """An error's first line without its numbers: how many rows there were, which are fewer in a fold."""
+    return re.sub(r"\d+", "", str(error).partition("\n")[0])
