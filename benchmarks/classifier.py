@@ -13,9 +13,9 @@ from itertools import product
 from pathlib import Path
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from jaxtyping import Float
-from torch import Tensor
 
 from raan import RAANClassifier
 from raan.data.sets.adult import SPLIT as ADULT_SPLIT
@@ -25,10 +25,10 @@ from raan.data.sets.meps import meps
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
 from raan.estimators.settings import read_settings
-from raan.fairness.metrics import Metrics
+from raan.fairness.metrics import accuracy, worst_group_accuracy
+from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
-from raan.training.selection import BestWithin
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 
@@ -52,7 +52,7 @@ class Grid(NamedTuple):
             yield (j, i), f"rates {first:g}, {second:g}"
 
 
-Judged = Float[Tensor, "metric second first seed"]
+Judged = Float[np.ndarray, "metric second first seed"]
 """Accuracy at the end of stage one; accuracy and worst group at the point chosen; all in per cent."""
 
 
@@ -63,12 +63,12 @@ def judged(data: str, grid: Grid) -> Judged:
     table = read(folder if folder.is_dir() else None)
     half = validation // 2
     rows = stack([split(table.rows, (train, half, half), seed) for seed in grid.seeds])
-    one, other = (torch.stack(side) for side in zip(*path(table, rows, grid), strict=True))
-    return (_chosen(one, other) + _chosen(other, one)) * 50
+    one, other = (np.stack(side) for side in zip(*path(table, rows, grid), strict=True))
+    return np.asarray((_chosen(one, other) + _chosen(other, one)) * 50)
 
 
-def path(table: Table, rows: Split, grid: Grid) -> Iterator[tuple[Tensor, Tensor]]:
-    """Accuracy and worst group at each point of stage two, on either half: [metric, second, first, seed]."""
+def path(table: Table, rows: Split, grid: Grid) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The counts at each point of stage two, on either half: [second, first, seed, ...]."""
     default = RAANClassifier()
     once, twice = len(grid.first), len(grid.first) * len(grid.second)
     rates = torch.tensor(grid.first).repeat_interleave(len(grid.seeds))
@@ -80,28 +80,20 @@ def path(table: Table, rows: Split, grid: Grid) -> Iterator[tuple[Tensor, Tensor
     model = plain.last.repeat(len(grid.second))
     trained = second_stage(method, model, table, _times(rows, twice), seeds * twice, schedule)
     for point in trained.state.path.points:
-        if point.test is not None:
-            yield _by_rate(point.validation, grid), _by_rate(point.test, grid)
+        if point.test_counts is not None:
+            yield _by_rate(point.validation_counts, grid), _by_rate(point.test_counts, grid)
 
 
-def _chosen(choosing: Float[Tensor, "point *path"], judging: Float[Tensor, "point *path"]) -> Judged:
+def _chosen(choosing: np.ndarray, judging: np.ndarray) -> Judged:
     """The judging half's metrics at the start, and at the point that the other half chooses for each run."""
     default = RAANClassifier()
-    rule = BestWithin(default.aim or "worst_group", default.accuracy_drop)
-    start = _metrics(choosing[0])
-    wishes = torch.stack([rule(step, _metrics(point), start) for step, point in enumerate(choosing)])
-    best = wishes.argmin(0).expand(1, 2, *wishes.shape[1:])
-    return torch.cat([judging[0, :1], judging.gather(0, best)[0]])
+    best = Rule(default.aim, default.accuracy_drop).choose(choosing, choosing[0])
+    taken = np.take_along_axis(judging, best[None, ..., None, None, None], 0)[0]
+    return np.stack([accuracy(judging[0]), accuracy(taken), worst_group_accuracy(taken)])
 
 
-def _metrics(point: Float[Tensor, "2 *run"]) -> Metrics:
-    """As the rule takes them; the gaps do not matter to it."""
-    return Metrics(point[0], torch.zeros_like(point[0]), torch.zeros_like(point[0]), point[1])
-
-
-def _by_rate(point: Metrics, grid: Grid) -> Float[Tensor, "2 second first seed"]:
-    both = torch.stack([point.accuracy, point.worst_group_accuracy])
-    return both.view(2, len(grid.second), len(grid.first), len(grid.seeds))
+def _by_rate(counts: np.ndarray, grid: Grid) -> np.ndarray:
+    return counts.reshape(len(grid.second), len(grid.first), len(grid.seeds), *counts.shape[1:])
 
 
 def _times(rows: Split, times: int) -> Split:
@@ -118,14 +110,14 @@ def main() -> None:
     print("                            plain accuracy  accuracy  worst group")
     for data, each in zip(DATA, found, strict=True):
         for place, name in grid.pairs():
-            plain, accuracy, worst = (metric[place].mean().item() for metric in each)
-            print(f"{data:6s} {name:21s} {plain:13.1f} {accuracy:9.1f} {worst:12.1f}")
-    lowest = torch.cat([each[2] for each in found], dim=-1)
+            plain, reached, worst = (metric[place].mean().item() for metric in each)
+            print(f"{data:6s} {name:21s} {plain:13.1f} {reached:9.1f} {worst:12.1f}")
+    lowest = np.concatenate([each[2] for each in found], axis=-1)
     first, second = read_settings(RAANClassifier().get_params(deep=False)).learning_rates
     gain = lowest - lowest[grid.second.index(second), grid.first.index(first)]
     print("worst group against the defaults: mean of all splits ± its paired standard error")
     for place, name in grid.pairs():
-        error = gain[place].std().item() / gain.shape[-1] ** 0.5
+        error = gain[place].std(ddof=1).item() / gain.shape[-1] ** 0.5
         print(f"{name:21s} {gain[place].mean().item():6.2f} ± {error:.2f}")
 
 

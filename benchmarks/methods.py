@@ -46,7 +46,7 @@ def _show(name: str, metrics: Metrics, seconds: float) -> None:
         metrics.equalized_odds_gap,
         metrics.worst_group_accuracy,
     )
-    shown = "  ".join(f"{100 * part.mean().item():5.1f} ± {100 * part.std().item():3.1f}" for part in parts)
+    shown = "  ".join(f"{100 * part.mean().item():5.1f} ± {100 * part.std(ddof=1).item():3.1f}" for part in parts)
     print(f"{name:24s}  {shown}  {seconds:5.0f} s", flush=True)
 
 

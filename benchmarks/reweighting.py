@@ -145,7 +145,7 @@ def fitted(task: Task, method: str, setting: str, train: Rows) -> tuple[Callable
     aim, drop = setting.split()
     ours = AANReweighting(model, aim=aim, accuracy_drop=float(drop))
     ours.fit(train.X, train.y, sensitive_features=train.a)
-    return ours.predict, f"{ours.path_} {ours.path_.chosen[1:5]}"
+    return ours.predict, str(ours.frontier_)
 
 
 def settings() -> Iterator[tuple[str, str]]:

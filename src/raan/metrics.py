@@ -12,8 +12,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor
+import numpy as np
 
 from raan import fairness
 from raan.fairness.groups import check_lengths, encode_attribute, encode_classes
@@ -78,7 +77,7 @@ def worst_group_accuracy(
 
 
 def _measure(
-    metric: Callable[..., Tensor],
+    metric: Callable[..., np.ndarray],
     y_true: object,
     y_pred: object,
     sensitive_features: object,
@@ -92,9 +91,9 @@ def _measure(
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
     counts = fairness.count(
-        torch.from_numpy(label.codes),
-        torch.from_numpy(attribute.codes),
-        torch.from_numpy(prediction.codes),
+        label.codes,
+        attribute.codes,
+        prediction.codes,
         classes=len(label.names),
         attributes=len(attribute.names),
     )

@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 import pytest
-import torch
 
 from crowd import crowd
-from raan.estimators import History, RAANClassifier
+from raan.estimators import RAANClassifier
 from raan.estimators.fitting import divide
-from raan.fairness.metrics import count, metrics
+from raan.fairness.aims import MEASURES
+from raan.fairness.counts import count
+from raan.fairness.frontier import Frontier
+from raan.fairness.metrics import metrics
 
 AIMS = {
     "worst_group": lambda point: -point.worst_group_accuracy,
@@ -54,22 +56,21 @@ def test_rows_that_are_left_out_are_in_neither_part():
 
 @pytest.mark.parametrize("aim", AIMS)
 def test_the_point_kept_is_the_best_one_for_the_aim_within_the_allowance(aim):
-    history = fitted(aim=aim, accuracy_drop=0.15).history_
-    path = [point for point in history.points if point.stage == "raan"]
-    allowed = [point for point in path if point.accuracy >= history.start.accuracy - 0.15 - 1e-9]
-    assert history.selected == min(allowed, key=AIMS[aim])
-    assert history.start == path[0]
+    history = fitted(aim=aim, accuracy_drop=0.15).frontier_
+    path = [point for point in history if point.stage == "raan"]
+    allowed = [point for point in path if point.accuracy >= history.plain.accuracy - 0.15 - 1e-9]
+    assert history.chosen == min(allowed, key=AIMS[aim])
+    assert history.plain == path[0]
     assert len(path) > 20
-    assert history.selected != path[0]  # else this says little
+    assert history.chosen != path[0]  # else this says little
 
 
 def test_the_model_kept_is_the_one_at_the_selected_point():
     X, y, a = crowd(600)
     model = fitted(accuracy_drop=0.15)
     rows = divide(y, a, np.arange(600), 0.1, seed=0).validation[0]
-    prediction = torch.from_numpy(model.predict(X[rows]))
-    judged = metrics(count(torch.from_numpy(y)[rows], torch.from_numpy(a)[rows], prediction, 2, 2))
-    selected = model.history_.selected
+    judged = metrics(count(y[rows], a[rows], model.predict(X[rows]), 2, 2))
+    selected = model.frontier_.chosen
     assert judged.accuracy == selected.accuracy
     assert judged.worst_group_accuracy == selected.worst_group_accuracy
     assert judged.equalized_odds_gap == selected.equalized_odds_gap
@@ -77,54 +78,49 @@ def test_the_model_kept_is_the_one_at_the_selected_point():
 
 
 def test_an_allowance_of_nothing_keeps_the_accuracy_of_plain_training():
-    history = fitted(accuracy_drop=0.0).history_
-    assert history.selected.accuracy >= history.start.accuracy
+    history = fitted(accuracy_drop=0.0).frontier_
+    assert history.chosen.accuracy >= history.plain.accuracy
 
 
 def test_without_an_aim_the_last_point_is_kept():
-    history = fitted(aim=None).history_
-    assert history.selected == history.points[-1]
-    assert history.selected.step == 8 * math.ceil(540 / 64)
+    history = fitted(aim=None).frontier_
+    assert history.chosen == history[-1]
+    assert history.chosen.step == 8 * math.ceil(540 / 64)
 
 
 def test_without_validation_rows_every_row_trains_and_there_is_no_history():
     model = fitted(aim=None, validation_fraction=0.0)
-    assert model.history_ == History()
-    assert model.history_.traded == {}
-    assert str(model.history_) == "no validation rows, so no history"
-    assert model.history_.to_frame().empty
+    assert model.frontier_ == Frontier.empty()
+    assert model.frontier_.traded == {}
+    assert str(model.frontier_) == "no rows judged, so no trade-off"
+    assert model.frontier_.to_frame().empty
     assert not np.array_equal(model.predict_proba(crowd(600).X), fitted(aim=None).predict_proba(crowd(600).X))
 
 
 def test_the_history_tells_what_was_traded():
-    history = fitted(accuracy_drop=0.15).history_
+    history = fitted(accuracy_drop=0.15).frontier_
     start, selected = history.traded["worst_group_accuracy"]
-    assert (start, selected) == (history.start.worst_group_accuracy, history.selected.worst_group_accuracy)
+    assert (start, selected) == (history.plain.worst_group_accuracy, history.chosen.worst_group_accuracy)
     assert selected > start
-    assert set(history.traded) == {
-        "accuracy",
-        "worst_group_accuracy",
-        "equalized_odds_gap",
-        "demographic_parity_gap",
-    }
-    assert f"worst group accuracy {100 * start:.1f} -> {100 * selected:.1f} %" in str(history)
-    assert f"step {history.selected.step} of {history.points[-1].step} selected" in str(history)
+    assert set(history.traded) == {measure.metric for measure in MEASURES}
+    assert f"worst-group accuracy {100 * start:.1f} -> {100 * selected:.1f} %" in str(history)
+    assert f"step {history.chosen.step} chosen" in str(history)
 
 
 def test_the_history_as_a_frame_has_a_row_a_point_and_marks_the_selected_one():
-    history = fitted(accuracy_drop=0.15).history_
+    history = fitted(accuracy_drop=0.15).frontier_
     frame = history.to_frame()
-    assert len(frame) == len(history) == len(history.points)
+    assert len(frame) == len(history)
     assert list(frame.stage.unique()) == ["plain", "raan"]
-    (row,) = frame[frame.selected].itertuples(index=False)
-    assert tuple(row)[:-1] == tuple(history.selected)
+    (row,) = frame[frame.chosen].to_dict("records")
+    assert {name: row[name] for name in history.chosen.to_dict()} == history.chosen.to_dict()
 
 
 def test_plain_training_ends_where_debiasing_starts():
-    history = fitted().history_
-    last_plain = [point for point in history.points if point.stage == "plain"][-1]
-    assert history.start[2:] == last_plain[2:]
-    assert history.start.step == 0
+    history = fitted().frontier_
+    last_plain = [point for point in history if point.stage == "plain"][-1]
+    assert np.array_equal(history.plain.counts, last_plain.counts)
+    assert history.plain.step == 0
 
 
 @pytest.mark.parametrize("aim", ["worst_group", "equalized_odds"])
@@ -135,6 +131,6 @@ def test_where_the_aim_is_undefined_a_warning_says_why_and_the_last_point_within
     with pytest.warns(
         UserWarning, match=rf"aim='{aim}' is undefined .*\(no sample of class '2' with attribute '1'\)"
     ):
-        history = model.fit(X, y, sensitive_features=a).history_
-    path = [point for point in history.points if point.stage == "raan"]
-    assert history.selected == [p for p in path if p.accuracy >= history.start.accuracy - 0.04 - 1e-9][-1]
+        history = model.fit(X, y, sensitive_features=a).frontier_
+    path = [point for point in history if point.stage == "raan"]
+    assert history.chosen == [p for p in path if p.accuracy >= history.plain.accuracy - 0.04 - 1e-9][-1]

@@ -4,7 +4,6 @@ from dataclasses import astuple, fields
 
 import numpy as np
 import pytest
-import torch
 from fairlearn.metrics import MetricFrame, demographic_parity_difference, equalized_odds_difference
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,7 +34,7 @@ def problems(draw):
 
 
 def counts_of(label, attribute, prediction, classes, attributes):
-    columns = (torch.tensor(column) for column in (label, attribute, prediction))
+    columns = (np.array(column) for column in (label, attribute, prediction))
     return fairness.count(*columns, classes, attributes)
 
 
@@ -48,9 +47,7 @@ def random_problem(samples=400, classes=2, attributes=2, seed=0):
 
 
 def close(actual, expected):
-    torch.testing.assert_close(
-        actual, torch.tensor(expected, dtype=torch.float64), rtol=0, atol=1e-12, equal_nan=True
-    )
+    np.testing.assert_allclose(actual, np.array(expected, dtype=np.float64), rtol=0, atol=1e-12)
 
 
 @settings(deadline=None, max_examples=100)
@@ -95,31 +92,31 @@ def test_the_largest_sum_is_of_one_pair_and_not_of_the_two_largest_parts():
 @given(problems())
 def test_counts_add_up_the_samples_of_each_cell(problem):
     label, attribute, prediction, classes, attributes = problem
-    expected = torch.zeros(classes, attributes + 1, classes, dtype=torch.float64)
+    expected = np.zeros((classes, attributes + 1, classes))
     for cell in zip(label, attribute, prediction, strict=True):
         expected[cell] += 1  # an attribute of -1 indexes the last slot
-    assert torch.equal(counts_of(*problem), expected)
+    assert np.array_equal(counts_of(*problem), expected)
 
 
 def test_leading_axes_broadcast_and_agree_with_one_run_at_a_time():
-    generator = torch.Generator().manual_seed(0)
-    label = torch.randint(0, 3, (50,), generator=generator)
-    attribute = torch.randint(-1, 2, (4, 1, 50), generator=generator)
-    prediction = torch.randint(0, 3, (2, 50), generator=generator)
+    rng = np.random.default_rng(0)
+    label = rng.integers(0, 3, 50)
+    attribute = rng.integers(-1, 2, (4, 1, 50))
+    prediction = rng.integers(0, 3, (2, 50))
     counts = fairness.count(label, attribute, prediction, 3, 2)
     assert counts.shape == (4, 2, 3, 3, 3)
     for i in range(4):
         for j in range(2):
             alone = fairness.count(label, attribute[i, 0], prediction[j], 3, 2)
-            assert torch.equal(counts[i, j], alone)
+            assert np.array_equal(counts[i, j], alone)
             for name in SCALARS + TABLES:
                 metric = getattr(fairness, name)
-                torch.testing.assert_close(metric(counts)[i, j], metric(alone), rtol=0, atol=0, equal_nan=True)
+                np.testing.assert_array_equal(metric(counts)[i, j], metric(alone))
 
 
 def test_narrow_integers_do_not_overflow():
-    label = torch.full((300,), 15, dtype=torch.int8)
-    attribute = torch.full((300,), 14, dtype=torch.int8)
+    label = np.full(300, 15, dtype=np.int8)
+    attribute = np.full(300, 14, dtype=np.int8)
     counts = fairness.count(label, attribute, label, 16, 15)
     assert counts[15, 14, 15] == 300
 
@@ -139,21 +136,21 @@ def test_neither_the_order_of_samples_nor_of_groups_matters(problem, random):
     after = fairness.metrics(counts_of(*shuffled, classes, attributes))
     for field in fields(before):
         expected = getattr(before, field.name)
-        torch.testing.assert_close(getattr(after, field.name), expected, equal_nan=True)
+        np.testing.assert_allclose(getattr(after, field.name), expected, rtol=1e-12)
 
 
 def test_metrics_holds_the_four_metrics_of_every_run():
     problem = random_problem()
-    counts = counts_of(*problem).expand(5, -1, -1, -1)
+    counts = np.broadcast_to(counts_of(*problem), (5, 2, 3, 2))
     found = fairness.metrics(counts, min_count=2)
     assert {field.name for field in fields(found)} == set(SCALARS)
     for name in SCALARS:
         close(getattr(found, name), [getattr(loops, name)(*problem)] * 5)
-    assert all(value.isnan().all() for value in astuple(fairness.metrics(counts, min_count=401)))
+    assert all(np.isnan(value).all() for value in astuple(fairness.metrics(counts, min_count=401)))
 
 
 def test_metrics_of_a_pack_of_runs_are_quick():
-    counts = torch.randint(1, 50, (20, 2, 3, 2), generator=torch.Generator().manual_seed(0)).double()
+    counts = np.random.default_rng(0).integers(1, 50, (20, 2, 3, 2)).astype(np.float64)
     took = []
     for _ in range(20):
         start = time.perf_counter()
@@ -208,8 +205,8 @@ def test_an_empty_cell_makes_what_needs_it_nan_and_leaves_the_rest():
     found = fairness.metrics(counts)
     close(found.accuracy, 0.8)
     close(found.demographic_parity_gap, 2 / 3)
-    assert found.equalized_odds_gap.isnan()
-    assert found.worst_group_accuracy.isnan()
+    assert np.isnan(found.equalized_odds_gap)
+    assert np.isnan(found.worst_group_accuracy)
     reasons = fairness.undefined(counts, ["<=50K", ">50K"], ["White", "Amer-Indian"])
     assert reasons == ("no sample of class '>50K' with attribute 'Amer-Indian'",)
 
@@ -217,14 +214,14 @@ def test_an_empty_cell_makes_what_needs_it_nan_and_leaves_the_rest():
 @pytest.mark.parametrize("aggregate", ["sum", "max", "mean"])
 def test_two_groups_that_share_an_empty_class_are_not_perfectly_fair(aggregate):
     counts = counts_of([0, 0], [0, 1], [0, 0], 2, 2)
-    assert fairness.equalized_odds_gap(counts, aggregate).isnan()
+    assert np.isnan(fairness.equalized_odds_gap(counts, aggregate))
 
 
 def test_a_single_group_has_no_gaps():
     counts = counts_of([0, 1, 1], [0, 0, 0], [0, 1, 0], 2, 1)
     found = fairness.metrics(counts)
-    assert found.demographic_parity_gap.isnan()
-    assert found.equalized_odds_gap.isnan()
+    assert np.isnan(found.demographic_parity_gap)
+    assert np.isnan(found.equalized_odds_gap)
     close(found.worst_group_accuracy, 0.5)
     reasons = fairness.undefined(counts, ["no", "yes"], ["F"])
     assert reasons == ("only one attribute value, 'F', where a gap compares two",)
@@ -237,11 +234,11 @@ def test_samples_of_unknown_attribute_count_in_the_accuracy_and_nowhere_else():
     right = sum(y == p for y, p in zip(label, prediction, strict=True))
     close(fairness.accuracy(joined), right / 500)
     for name in SCALARS[1:] + TABLES:
-        assert torch.equal(getattr(fairness, name)(joined), getattr(fairness, name)(known))
+        np.testing.assert_array_equal(getattr(fairness, name)(joined), getattr(fairness, name)(known))
 
 
 def test_reasons_name_attributes_classes_and_cells_each_once():
-    counts = torch.zeros(3, 4, 3, dtype=torch.float64)
+    counts = np.zeros((3, 4, 3))
     counts[0, 0, 0], counts[0, 1, 0], counts[1, 0, 0] = 5, 5, 1
     counts[2, 3, 2] = 9  # class "c" is seen with the unknown attribute alone
     assert fairness.undefined(counts, ["a", "b", "c"], ["u", "v", "w"]) == (
@@ -252,9 +249,9 @@ def test_reasons_name_attributes_classes_and_cells_each_once():
 
 
 def test_reasons_say_how_many_samples_min_count_misses():
-    counts = torch.full((2, 3, 2), 4.0, dtype=torch.float64)
-    counts[1, 0] = torch.tensor([1.0, 0.0])
-    counts[0, 1] = torch.tensor([1.0, 2.0])
+    counts = np.full((2, 3, 2), 4.0)
+    counts[1, 0] = [1.0, 0.0]
+    counts[0, 1] = [1.0, 2.0]
     assert fairness.undefined(counts, ["a", "b"], ["u", "v"], min_count=5) == (
         "only 3 samples of class 'a' with attribute 'v' (min_count is 5)",
         "only 1 sample of class 'b' with attribute 'u' (min_count is 5)",
@@ -268,7 +265,7 @@ def test_there_is_a_reason_if_and_only_if_something_is_nan(problem, min_count):
     found = astuple(fairness.metrics(counts, min_count=min_count))
     names = [[str(code) for code in range(size)] for size in (classes, attributes)]
     reasons = fairness.undefined(counts, *names, min_count=min_count)
-    assert bool(reasons) == any(bool(value.isnan()) for value in found)
+    assert bool(reasons) == any(bool(np.isnan(value)) for value in found)
 
 
 def test_an_unknown_aggregate_names_the_choices():

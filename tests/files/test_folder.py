@@ -99,7 +99,7 @@ class TestRoundTrip:
         assert again.get_params().keys() == model.get_params().keys()
         for name, value in model.get_params().items():
             assert np.array_equal(again.get_params()[name], value)
-        assert again.history_ == model.history_
+        assert again.frontier_ == model.frontier_
         assert again.groups_ == model.groups_
         assert again.n_features_in_ == 5
 
@@ -227,7 +227,7 @@ class TestFolder:
             TypeError, match=r"RAANClassifier.parameters.random_state is a RandomState, which cannot"
         ):
             odd.save(saved)
-        assert load(saved).history_ == model.history_
+        assert load(saved).frontier_ == model.frontier_
 
     def test_a_class_derived_from_a_kind_cannot_be_saved(self, tmp_path):
         X, y, a = crowd(60)
@@ -425,9 +425,9 @@ class TestHostile:
             {"classes": [0, 1]},
             {"classes": {"eval": "print()"}},
             {"classes": {"tuple": 3}},
-            {"history": {"tuple": [[], 5]}},
-            {"history": None},
-            {"history": {"float": "1e5"}},
+            {"frontier": {"tuple": [[], 5]}},
+            {"frontier": None},
+            {"frontier": {"float": "1e5"}},
             {"n_features_in": 4},
             {"n_features_in": None},
             {"feature_names_in": {"array": {"dtype": "|O", "values": ["a"]}}},

@@ -6,11 +6,11 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from raan.data import Split, split, stack
+from raan.fairness.rule import Rule
 from raan.methods import DFR, METHODS, Refit
 from raan.methods import stack as pack
 from raan.methods.dfr import HELD_OUT, REFITS, draw_balanced, l1_logistic
 from raan.models.model import linear, mlp
-from raan.training.selection import BestWithin
 from raan.training.stages import second_stage
 from raan.training.train import Schedule
 from training_tables import small_table
@@ -83,7 +83,7 @@ def test_packs_of_hyperparameters_refit_too(name):
 def test_the_second_stage_records_the_start_and_the_refit(name):
     model, table, rows, seeds = setting()
     seen = []
-    rule = BestWithin("worst_group", accuracy_drop=1.0)
+    rule = Rule("worst_group", accuracy_drop=1.0)
     trained = second_stage(
         REFITTING[name],
         model,

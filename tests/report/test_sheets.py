@@ -30,7 +30,7 @@ def column(sheet, name):
 
 def test_levels_are_mean_deviation_and_interval_and_the_best_is_bold(reading):
     cells = column(key_table(reading), "worst group %")
-    values = {name: 100 * choice.test.worst_group_accuracy.numpy() for name, choice in reading.chosen.items()}
+    values = {name: 100 * choice.test.worst_group_accuracy for name, choice in reading.chosen.items()}
     for name, value in values.items():
         assert cells[name].text == f"{value.mean():.1f} ± {value.std(ddof=1):.1f}"
         low, high = stats.t.interval(0.95, 4, value.mean(), stats.sem(value))
@@ -52,7 +52,7 @@ def test_the_papers_number_stands_beside_ours(reading):
 
 def test_differences_are_paired_against_vanilla_and_against_the_best_other(reading):
     sheet = differences_table(reading)
-    value = {name: 100 * choice.test.worst_group_accuracy.numpy() for name, choice in reading.chosen.items()}
+    value = {name: 100 * choice.test.worst_group_accuracy for name, choice in reading.chosen.items()}
     ranked = sorted(value, key=lambda name: -value[name].mean())
     for row in sheet.rows:
         name = row[0].text
@@ -72,8 +72,8 @@ def test_differences_are_paired_against_vanilla_and_against_the_best_other(readi
 def test_groups_are_told_with_their_change(reading):
     sheet = group_table(reading)
     assert sheet.header[3] == "yes · Female (220 rows)"
-    by_hand = 100 * reading.chosen["RAAN"].group[:, 1, 0].numpy()
-    change = by_hand - 100 * reading.baseline.group[:, 1, 0].numpy()
+    by_hand = 100 * reading.chosen["RAAN"].group[:, 1, 0]
+    change = by_hand - 100 * reading.baseline.group[:, 1, 0]
     cell = column(sheet, sheet.header[3])["RAAN"]
     assert cell.text == f"{by_hand.mean():.1f}"
     assert cell.note.startswith(f"{change.mean():+.1f}; ")
@@ -119,4 +119,4 @@ def test_a_method_with_fewer_seeds_is_told_in_the_caption():
     lines = study(("Vanilla",), ("adam",), seeds=3, candidates=1) + [line("RAAN", seed) for seed in range(2)]
     (reading,) = readings_of(Content("", as_records(lines)))
     assert "over 2 to 3 seeds" in key_table(reading).caption
-    assert np.isfinite(reading.chosen["RAAN"].test.accuracy.numpy()).all()
+    assert np.isfinite(reading.chosen["RAAN"].test.accuracy).all()

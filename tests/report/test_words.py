@@ -2,10 +2,10 @@
 
 import pytest
 
+from raan.fairness.rule import Rule
 from raan.report.reading import read
 from raan.report.words import caveats, headline, sureness, who_gains
 from raan.study.summary import comparisons
-from raan.training.selection import BestWithin
 from report.records import as_records, line, study
 
 
@@ -51,7 +51,7 @@ def test_a_gain_in_accuracy_and_none_are_told_as_such():
 
 
 def test_a_gap_is_narrowed():
-    reading = reading_of(seeds("Vanilla", 344, 810) + seeds("RAAN", 600, 800), BestWithin("equalized_odds", 0.5))
+    reading = reading_of(seeds("Vanilla", 344, 810) + seeds("RAAN", 600, 800), Rule("equalized_odds", 0.5))
     assert headline(reading).startswith("RAAN narrows the equalized-odds gap (sum) from ")
 
 

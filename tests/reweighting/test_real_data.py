@@ -12,8 +12,8 @@ from raan.data.sets.adult import adult
 from raan.data.sets.meps import SPLIT as MEPS_SPLIT
 from raan.data.sets.meps import meps
 from raan.data.split import split
+from raan.fairness.aims import AIMS
 from raan.reweighting import AANReweighting
-from raan.reweighting.path import AIMS
 
 pytestmark = pytest.mark.usefixtures("as_users_call")
 
@@ -44,13 +44,13 @@ def _check(estimator, rows, aim, drop, gain):
     plain = estimator.fit(X, y)
     model = AANReweighting(estimator, aim=aim, accuracy_drop=drop).fit(X, y, sensitive_features=a)
     before, after = (
-        getattr(metrics, AIMS[aim])(truth, each.predict(unseen), sensitive_features=group)
+        getattr(metrics, AIMS[aim].metric)(truth, each.predict(unseen), sensitive_features=group)
         for each in (plain, model)
     )
     assert (after - before if aim == "worst_group" else before - after) > gain
     # A point more than was allowed: that much is the noise of a test set.
     assert model.score(unseen, truth) > plain.score(unseen, truth) - drop - 0.01
-    assert model.path_.chosen.accuracy >= model.path_.plain.accuracy - drop
+    assert model.frontier_.chosen.accuracy >= model.frontier_.plain.accuracy - drop
     assert np.isfinite(model.sample_weight_).all()
 
 

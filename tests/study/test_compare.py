@@ -1,13 +1,14 @@
+import numpy as np
 import pytest
-import torch
 
 from raan.data import adult, split, stack
 from raan.data.sets.adult import SPLIT
+from raan.fairness.metrics import metrics
+from raan.fairness.rule import LAST, Rule
 from raan.methods import ERM, RAAN, Scope
 from raan.models.model import mlp
 from raan.study.compare import Candidate, compare
 from raan.training.evaluate import evaluate
-from raan.training.selection import BestWithin, Last
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from training_tables import small_table
@@ -29,9 +30,9 @@ def compared(schedule=Schedule(epochs=2, batch_size=32)):
 
 def test_every_candidate_and_seed_has_a_path_though_some_share_no_pack():
     *_, curves = compared()
-    assert curves["Vanilla"].test.accuracy.shape == (9, 2, 2)
-    assert curves["RL-RAAN"].validation.accuracy.shape == (9, 3, 2)
-    assert torch.equal(curves["Vanilla"].start.accuracy, curves["RL-RAAN"].start.accuracy)
+    assert curves["Vanilla"].test.shape[:3] == (9, 2, 2)
+    assert curves["RL-RAAN"].validation.shape[:3] == (9, 3, 2)
+    assert np.array_equal(curves["Vanilla"].start.accuracy, curves["RL-RAAN"].start.accuracy)
 
 
 def test_a_candidates_curve_is_what_it_trains_to_alone():
@@ -41,27 +42,28 @@ def test_a_candidates_curve_is_what_it_trains_to_alone():
     method = CANDIDATES["RL-RAAN"][2].method  # the second of the pack with balance "group"
     alone = second_stage(method, plain, table, rows, seeds, Schedule(epochs=2, batch_size=32, learning_rate=1e-2))
     expected = evaluate(alone.last, table, rows.test)
-    torch.testing.assert_close(curves["RL-RAAN"].test.accuracy[-1, 1], expected.accuracy)
+    np.testing.assert_allclose(metrics(curves["RL-RAAN"].test).accuracy[-1, 1], expected.accuracy)
 
 
 def test_a_rule_chooses_on_validation_rows_whatever_the_test_rows_say():
     *_, curves = compared()
-    rule = BestWithin("worst_group", 0.02)
+    rule = Rule("worst_group", 0.02)
     for curve in curves.values():
         chosen = curve.choose(rule)
+        validation, test = metrics(curve.validation), metrics(curve.test)
         for seed in range(2):
             best, where = -1.0, None
             for point in range(9):
-                for candidate in range(curve.test.accuracy.shape[1]):
+                for candidate in range(test.accuracy.shape[1]):
                     accuracy, worst = (
-                        getattr(curve.validation, name)[point, candidate, seed].item()
+                        getattr(validation, name)[point, candidate, seed].item()
                         for name in ("accuracy", "worst_group_accuracy")
                     )
-                    start = curve.validation.accuracy[0, candidate, seed].item()
+                    start = validation.accuracy[0, candidate, seed].item()
                     if accuracy >= start - 0.02 - 1e-9 and worst > best:
                         best, where = worst, (point, candidate)
-            assert chosen.accuracy[seed] == curve.test.accuracy[*where, seed]
-    assert torch.equal(curves["Vanilla"].choose(Last()).accuracy, curves["Vanilla"].test.accuracy[-1, 0])
+            assert chosen.accuracy[seed] == test.accuracy[*where, seed]
+    assert np.array_equal(curves["Vanilla"].choose(LAST).accuracy, metrics(curves["Vanilla"].test).accuracy[-1, 0])
 
 
 @pytest.mark.usefixtures("as_users_call")
@@ -71,7 +73,7 @@ def test_on_adult_rl_raan_lifts_the_worst_group_by_five_points_at_vanillas_accur
     rows = stack([split(table.rows, SPLIT, seed) for seed in seeds])
     schedule = Schedule(epochs=5)
     plain = first_stage(mlp(table), table, rows, seeds, schedule).model
-    rule = BestWithin("worst_group", 0.005)
+    rule = Rule("worst_group", 0.005)
     vanilla = evaluate(second_stage(ERM(), plain, table, rows, seeds, schedule).last, table, rows.test)
     method = RAAN(strength=0.25, scope=Scope.MODEL)
     robust = evaluate(second_stage(method, plain, table, rows, seeds, schedule, rule).model, table, rows.test)

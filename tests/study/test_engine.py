@@ -17,6 +17,7 @@ import torch
 
 from commands import installed_raan, raan, said
 from raan.fairness.metrics import metrics
+from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
 from raan.study.execute import carry_out
@@ -25,7 +26,6 @@ from raan.study.plan import PACK, packs
 from raan.study.results import StudyRunning, opened, read
 from raan.study.sources import DATA
 from raan.study.study import read_study
-from raan.training.selection import BestWithin
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update
@@ -401,7 +401,7 @@ class TestFaults:
         assert (study.title, study.results, study.select) == (
             "Curves",
             "small",
-            BestWithin("equalized_odds", 0.01),
+            Rule("equalized_odds", 0.01),
         )
         other.write_text('extends = "none.toml"\n')
         with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is not beside"):

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from raan.fairness.rule import Rule
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import mlp
 from raan.models.outputs import outputs
@@ -15,7 +16,6 @@ from raan.study.results import explanation_of, read
 from raan.study.sources import DATA
 from raan.study.study import read_study
 from raan.study.summary import choose, comparisons
-from raan.training.selection import BestWithin
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 
@@ -128,7 +128,7 @@ def test_carrying_out_an_extension_leaves_the_results_as_they_are(finished, tmp_
     other = tmp_path / "other.toml"
     other.write_text('extends = "small.toml"\n[select]\naim = "equalized_odds"\naccuracy_drop = 0.5\n')
     study = read_study(other)
-    assert study.select == BestWithin("equalized_odds", 0.5)
+    assert study.select == Rule("equalized_odds", 0.5)
     assert carry_out(study, path).complete
     assert path.read_bytes() == before
 

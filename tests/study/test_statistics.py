@@ -2,7 +2,6 @@ import math
 
 import numpy as np
 import pytest
-import torch
 from scipy import stats
 
 from raan.study.statistics import difference, estimate
@@ -10,7 +9,7 @@ from raan.study.statistics import difference, estimate
 
 def test_the_estimate_is_the_mean_the_sample_deviation_and_the_t_interval_of_the_books():
     values = [0.42, 0.51, 0.47, 0.39, 0.55]
-    found = estimate(torch.tensor(values, dtype=torch.float64))
+    found = estimate(np.array(values))
     assert found.mean == pytest.approx(sum(values) / 5)
     assert found.deviation == pytest.approx(math.sqrt(sum((v - sum(values) / 5) ** 2 for v in values) / 4))
     half = 2.7764451 * found.deviation / math.sqrt(5)  # the 97.5 % quantile of Student's t with 4 degrees
@@ -19,28 +18,28 @@ def test_the_estimate_is_the_mean_the_sample_deviation_and_the_t_interval_of_the
 
 
 def test_one_seed_has_a_mean_and_no_spread():
-    found = estimate(torch.tensor([0.5], dtype=torch.float64))
+    found = estimate(np.array([0.5]))
     assert (found.mean, found.seeds, found.settled) == (0.5, 1, False)
     assert all(map(math.isnan, (found.deviation, found.low, found.high)))
 
 
 def test_the_difference_is_scipys_paired_t_test():
     ours, theirs = np.random.default_rng(0).normal(0.5, 0.1, (2, 7))
-    found = difference(torch.from_numpy(ours), torch.from_numpy(theirs))
+    found = difference(ours, theirs)
     assert found.p_value == pytest.approx(stats.ttest_rel(ours, theirs).pvalue)
     interval = stats.ttest_rel(ours, theirs).confidence_interval(0.95)
     assert (found.estimate.low, found.estimate.high) == pytest.approx((interval.low, interval.high))
 
 
 def test_equal_runs_have_no_p_value_and_a_constant_difference_has_p_zero():
-    values = torch.tensor([0.25, 0.5, 0.75], dtype=torch.float64)
+    values = np.array([0.25, 0.5, 0.75])
     assert math.isnan(difference(values, values).p_value)
     assert difference(values + 0.25, values).p_value == 0.0
     assert math.isnan(difference(values[:1], values[:1] + 1).p_value)
 
 
 def test_an_undefined_seed_makes_the_estimate_undefined_never_zero():
-    found = difference(torch.tensor([0.5, math.nan]).double(), torch.tensor([0.25, 0.25]).double())
+    found = difference(np.array([0.5, math.nan]), np.array([0.25, 0.25]))
     assert math.isnan(found.estimate.mean)
     assert math.isnan(found.p_value)
     assert not found.estimate.settled

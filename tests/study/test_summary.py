@@ -1,13 +1,10 @@
 """The summary of runs, held against literal loops over the lines of a results file."""
 
-import itertools
-
 import numpy as np
 import pytest
-import torch
 
+from raan.fairness.rule import LAST, Rule
 from raan.study.summary import baseline, choose, comparisons, paired, rule_of, start, varying
-from raan.training.selection import BestWithin, Last
 from report.records import as_records, line, study
 
 
@@ -37,7 +34,7 @@ def chosen_by_hand(lines, seed, drop):
 @pytest.mark.parametrize("drop", [0.0, 0.01])
 def test_the_choice_is_that_of_a_literal_loop(drop):
     lines = study(styles=("adam",))
-    (comparison,) = comparisons(as_records(lines), BestWithin("worst_group", drop))
+    (comparison,) = comparisons(as_records(lines), Rule("worst_group", drop))
     for method, paths in comparison.methods.items():
         of_method = [each for each in lines if each["method"] == method]
         choice = choose(paths, comparison.rule)
@@ -48,17 +45,7 @@ def test_the_choice_is_that_of_a_literal_loop(drop):
             accuracy, groups = rates(run["test"][point])
             assert choice.test.accuracy[place].item() == pytest.approx(accuracy)
             assert choice.test.worst_group_accuracy[place].item() == pytest.approx(groups.min())
-            assert choice.group[place].numpy() == pytest.approx(groups)
-
-
-def test_the_choice_is_that_of_a_study_in_memory():
-    (comparison,) = comparisons(as_records(study(styles=("adam",))))
-    for aim, drop in itertools.product(("worst_group", "demographic_parity", "equalized_odds"), (0.0, 0.02)):
-        rule = BestWithin(aim, drop)
-        for paths in comparison.methods.values():
-            torch.testing.assert_close(
-                vars(choose(paths, rule).test), vars(paths.curves.choose(rule)), equal_nan=True
-            )
+            assert choice.group[place] == pytest.approx(groups)
 
 
 def test_shorter_paths_are_used_as_far_as_they_go():
@@ -72,7 +59,7 @@ def test_shorter_paths_are_used_as_far_as_they_go():
     assert comparison.methods["DFR"].length.tolist() == [[2, 2]]
     raan = comparison.methods["RAAN"]
     assert (raan.diverged, raan.length.tolist()) == (1, [[4, 21]])
-    assert choose(raan, Last()).point.tolist() == [3, 20]
+    assert choose(raan, LAST).point.tolist() == [3, 20]
     for method in ("DFR", "RAAN"):
         of_method = [each for each in lines if each["method"] == method]
         choice = choose(comparison.methods[method], comparison.rule)
@@ -102,10 +89,10 @@ def test_all_methods_of_a_seed_start_from_the_same_point_and_without_vanilla_it_
     lines = study(("RAAN", "GroupDRO"), ("adam",))
     (comparison,) = comparisons(as_records(lines))
     raan, dro = (start(paths).test.accuracy for paths in comparison.methods.values())
-    torch.testing.assert_close(raan, dro)
+    np.testing.assert_allclose(raan, dro)
     name, choice = baseline(comparison)
     assert name == "plain training"
-    torch.testing.assert_close(choice.test.accuracy, raan)
+    np.testing.assert_allclose(choice.test.accuracy, raan)
 
 
 def test_data_sets_and_styles_are_apart_and_vanilla_comes_first():
@@ -135,5 +122,5 @@ def test_hyperparameters_in_common_tell_no_candidates_apart():
 
 
 def test_the_rule_of_a_record_is_the_one_it_names():
-    assert rule_of({"aim": "worst_group", "accuracy_drop": 0.02}) == BestWithin("worst_group", 0.02)
-    assert rule_of(None) == Last()
+    assert rule_of({"aim": "worst_group", "accuracy_drop": 0.02}) == Rule("worst_group", 0.02)
+    assert rule_of(None) == LAST

@@ -5,10 +5,10 @@ import pytest
 import torch
 
 from raan.data import Split, split, stack
+from raan.fairness.rule import LAST, Rule
 from raan.methods import ERM, RAAN, Scope
 from raan.methods import stack as pack
 from raan.models.model import linear, mlp
-from raan.training.selection import BestWithin, Last
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule, train
 from raan.training.update import Update
@@ -191,7 +191,7 @@ def test_head_only_training_over_the_embedded_table_is_training_with_the_encoder
 def test_the_rule_chooses_among_points_on_validation_and_its_parameters_are_kept():
     table, seeds = small_table(), [0, 1, 2]
     rows = splits(table, seeds)
-    rule = BestWithin("worst_group", accuracy_drop=0.05)
+    rule = Rule("worst_group", accuracy_drop=0.05)
     one = first_stage(mlp(table), table, rows, seeds, SHORT)
     two = second_stage(RAAN(scope=Scope.MODEL), one.model, table, rows, seeds, replace(SHORT, epochs=6), rule)
     points = two.state.path.points
@@ -210,20 +210,20 @@ def test_the_rule_chooses_among_points_on_validation_and_its_parameters_are_kept
 
 def test_an_undefined_aim_is_never_chosen_over_the_start():
     table = replace(small_table(), attribute=torch.zeros(240, dtype=torch.long))
-    state = trained(ERM(), table, [0], rule=BestWithin("equalized_odds"))
+    state = trained(ERM(), table, [0], rule=Rule("equalized_odds"))
     assert state.path.chosen_step.tolist() == [0]
 
 
 def test_the_last_rule_takes_the_last_point():
-    state = trained(ERM(), small_table(), [0, 1], rule=Last())
+    state = trained(ERM(), small_table(), [0, 1], rule=LAST)
     assert state.path.chosen_step.tolist() == [15, 15]
     assert torch.equal(state.path.chosen, state.parameters)
 
 
 @pytest.mark.usefixtures("as_users_call")
 def test_an_unknown_aim_is_an_error():
-    with pytest.raises(ValueError, match="aim is 'fairness'; expected one of 'equalized_odds'"):
-        BestWithin("fairness")
+    with pytest.raises(ValueError, match="aim is 'fairness': expected one of 'worst_group'"):
+        Rule("fairness")
 
 
 def test_a_linear_model_trains_too():

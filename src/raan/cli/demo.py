@@ -71,9 +71,9 @@ def _show(table: Table, curves: dict[str, Curves]) -> None:
     """The table, and what it says in words."""
     from rich.table import Table as Grid
 
-    from raan.training.selection import BestWithin
+    from raan.fairness.rule import Rule
 
-    rule = BestWithin("worst_group", TABLE_ALLOWANCE)
+    rule = Rule("worst_group", TABLE_ALLOWANCE)
     chosen = {name: curve.choose(rule) for name, curve in curves.items()}
     seeds = len(chosen["Vanilla"].accuracy)
     grid = Grid(
@@ -99,7 +99,7 @@ def _cells(metrics: Metrics) -> list[str]:
         metrics.equalized_odds_gap,
         metrics.worst_group_accuracy,
     )
-    return [f"{100 * part.mean():.1f} ± {100 * part.std():.1f}" for part in parts]
+    return [f"{100 * part.mean():.1f} ± {100 * part.std(ddof=1):.1f}" for part in parts]
 
 
 def _words(chosen: dict[str, Metrics]) -> str:
@@ -112,32 +112,27 @@ def _words(chosen: dict[str, Metrics]) -> str:
             cost = 100 * (metrics.accuracy - plain.accuracy)
             lines.append(
                 f"{name} against Vanilla, seed by seed: the worst-served group {gain.mean():+.1f} ± "
-                f"{gain.std():.1f} points, accuracy {cost.mean():+.1f} ± {cost.std():.1f} points."
+                f"{gain.std(ddof=1):.1f} points, accuracy {cost.mean():+.1f} ± {cost.std(ddof=1):.1f} points."
             )
     return "\n".join(lines)
 
 
 def _draw(curves: dict[str, Curves], path: Path) -> None:
     """The trade-off: what each allowance of accuracy buys, chosen on validation rows."""
+    from raan.fairness.aims import AIMS
+    from raan.fairness.rule import ALLOWANCES, Rule
     from raan.report.figures import trade_off
-    from raan.training.selection import ALLOWANCES, Aim, BestWithin
 
-    aims: dict[str, Aim] = {
-        "worst_group_accuracy": "worst_group",
-        "demographic_parity_gap": "demographic_parity",
-        "equalized_odds_gap": "equalized_odds",
-    }
     points = {
-        metric: {
-            name: [curve.choose(BestWithin(aim, allowance)) for allowance in ALLOWANCES]
+        aim.metric: {
+            name: [curve.choose(Rule(aim.key, allowance)) for allowance in ALLOWANCES]
             for name, curve in curves.items()
         }
-        for metric, aim in aims.items()
+        for aim in AIMS.values()
     }
     titles = {
-        "worst_group_accuracy": ("worst-group accuracy", "up and right is better"),
-        "demographic_parity_gap": ("demographic-parity gap", "down and right is better"),
-        "equalized_odds_gap": ("equalized-odds gap, sum", "down and right is better"),
+        aim.metric: (aim.title, f"{'up' if aim.more_is_better else 'down'} and right is better")
+        for aim in AIMS.values()
     }
     trade_off(points, titles, path)
     console.print(f"The trade-off is drawn in {path}", highlight=False)

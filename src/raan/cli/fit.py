@@ -6,28 +6,22 @@ import json
 import shlex
 import sys
 import warnings
-from enum import StrEnum
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from raan.cli.console import console, errors, note, time_bar
+from raan.cli.options import AimOption, Points
+from raan.fairness.rule import ACCURACY_DROP
 
 if TYPE_CHECKING:
+    from raan.fairness.aims import Aim
     from raan.study.fit import Fit
     from raan.study.own.points import Choice
     from raan.tabular.frame import Loaded
     from raan.tabular.lines import Layout
-
-
-class Aim(StrEnum):
-    """What fair is to mean."""
-
-    equalized_odds = "equalized-odds"
-    demographic_parity = "demographic-parity"
-    worst_group = "worst-group"
 
 
 Data = Annotated[
@@ -47,10 +41,8 @@ def fit(
         list[str], typer.Option(metavar="COL [COL ...]", help="The column of the groups; several are crossed.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write, new or empty.")],
-    aim: Annotated[Aim, typer.Option(help="What the model is to be best for.")] = Aim.equalized_odds,
-    accuracy_drop: Annotated[
-        float, typer.Option(min=0, max=100, help="How much accuracy that may cost, in points.")
-    ] = 0.5,
+    aim: Annotated[Any, AimOption] = "equalized-odds",
+    accuracy_drop: Points = 100 * ACCURACY_DROP,
     minutes: Annotated[float, typer.Option(min=0.05, help="The time that training may take, about.")] = 5.0,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the split and of training.")] = 0,
     ignore: Annotated[
@@ -142,7 +134,7 @@ def _trained(
     kept_back = min(15.0, 2 + 0.05 * seconds)
     clock = Clock(seconds - (monotonic() - begun) - kept_back, told)
     try:
-        return fit_all(loaded, Wish(cast(Any, aim.name), accuracy_drop, seconds, seed), clock)
+        return fit_all(loaded, Wish(aim.key, accuracy_drop, seconds, seed), clock)
     except KeyboardInterrupt:
         errors.print("Interrupted before there was a model: nothing is written.")
         raise typer.Exit(130) from None

@@ -5,17 +5,19 @@ from __future__ import annotations
 import shlex
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from raan.cli.console import console
+from raan.cli.options import AimOption
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from raan.fairness.aims import Aim
+    from raan.fairness.rule import Rule
     from raan.report.content import Content
-    from raan.training.selection import Rule
 
 
 class Format(StrEnum):
@@ -24,14 +26,6 @@ class Format(StrEnum):
     HTML = "html"
     MD = "md"
     TEX = "tex"
-
-
-class AimChoice(StrEnum):
-    """What is chosen for."""
-
-    WORST_GROUP = "worst_group"
-    DEMOGRAPHIC_PARITY = "demographic_parity"
-    EQUALIZED_ODDS = "equalized_odds"
 
 
 def report(
@@ -44,9 +38,9 @@ def report(
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="A page, or tables for a paper.")] = Format.HTML,
     figures: Annotated[Path | None, typer.Option(help="Folder for the figures as PNG and SVG.")] = None,
-    aim: Annotated[AimChoice | None, typer.Option(help="Choose for another aim than the results did.")] = None,
+    aim: Annotated[Any, AimOption] = None,
     accuracy_drop: Annotated[
-        float | None, typer.Option(min=0, max=1, help="Accuracy that may be lost, such as 0.01 for one point.")
+        float | None, typer.Option(min=0, max=100, help="Accuracy that may be lost, in points.")
     ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
@@ -70,24 +64,24 @@ def report(
         _say(content, written, len(drawn), figures)
 
 
-def _rule(content: Content, aim: AimChoice | None, accuracy_drop: float | None) -> Rule | None:
+def _rule(content: Content, aim: Aim | None, accuracy_drop: float | None) -> Rule | None:
     """The rule asked for; what was not said is as in the results."""
     if aim is None and accuracy_drop is None:
         return content.rule
+    from raan.fairness.rule import Rule
     from raan.study.summary import rule_of
-    from raan.training.selection import BestWithin
 
     own = content.rule or rule_of(content.records[0].chosen.get("rule"))
-    kept = own if isinstance(own, BestWithin) else BestWithin("worst_group", 0.01)
-    drop = kept.accuracy_drop if accuracy_drop is None else accuracy_drop
-    return BestWithin(aim.value if aim else kept.aim, drop)
+    kept = Rule() if own.aim is None else own
+    drop = kept.accuracy_drop if accuracy_drop is None else accuracy_drop / 100
+    return Rule(aim.key if aim else kept.aim, drop)
 
 
 def _command(
-    results: Sequence[Path], out: Path | None, form: Format, aim: AimChoice | None, accuracy_drop: float | None
+    results: Sequence[Path], out: Path | None, form: Format, aim: Aim | None, accuracy_drop: float | None
 ) -> str:
     """The command that writes the same report."""
-    options = {"--out": out, "--format": None if form is Format.HTML else form, "--aim": aim}
+    options = {"--out": out, "--format": None if form is Format.HTML else form, "--aim": aim and aim.option}
     given = [part for name, value in options.items() if value is not None for part in (name, str(value))]
     drop = [] if accuracy_drop is None else ["--accuracy-drop", f"{accuracy_drop:g}"]
     return shlex.join(["raan", "report", *map(str, results), *given, *drop])

@@ -15,8 +15,7 @@ from torch import nn
 
 from raan.data.table import Table
 from raan.estimators import inputs
-from raan.estimators.fitting import Rows, choose_rule, divide, schedule, train_plainly
-from raan.estimators.history import History
+from raan.estimators.fitting import Rows, choose_rule, divide, frontier_of, schedule, train_plainly
 from raan.estimators.network import (
     Front,
     fixed_module,
@@ -28,13 +27,13 @@ from raan.estimators.network import (
 )
 from raan.estimators.settings import Settings, read_settings
 from raan.estimators.weighted import WeightedRAAN
+from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.methods.method import Scope
 from raan.models.model import Model, Output
 from raan.models.modules import fixed
 from raan.neighbourhood.balance import has_neighbours
 from raan.training.progress import Bars, progress_bars
-from raan.training.selection import Aim
 from raan.training.stages import second_stage
 from raan.training.train import Schedule
 from raan.training.update import Style, Update
@@ -68,8 +67,8 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: a number for both stages, or a pair; "auto" is 10, more where that makes fewer than 300 steps.
         batch_size: samples in a batch.
         dropout: the share of hidden units silenced at each step.
-        aim: for what the point that is kept is the best one: "worst_group", "equalized_odds" or
-            "demographic_parity", on validation rows. None keeps the last point.
+        aim: for what the point that is kept is the best one on validation rows, one of `raan.fairness.AIMS`:
+            "worst_group", "equalized_odds", ... None keeps the last point.
         accuracy_drop: how much accuracy, against the end of plain training, that point may cost.
         validation_fraction: the share of each (class, attribute) cell that is held out to choose the point.
             Without sensitive_features nothing is chosen, and every row trains.
@@ -81,7 +80,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     Attributes:
         classes_: the classes, sorted.
         groups_: the attribute values, several columns crossed; () if trained plainly.
-        history_: the path on validation rows, the point selected and what it traded (`print(model.history_)`).
+        frontier_: the path on validation rows, the point chosen and what it traded (`print(model.frontier_)`).
         encoder_: the fitted `encoder`; None with hidden layers.
         model_: the fitted network.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
@@ -103,7 +102,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         epochs: int | tuple[int, int] | Literal["auto"] = "auto",
         batch_size: int = 64,
         dropout: float = 0.0,
-        aim: Aim | None = "worst_group",
+        aim: str | None = "worst_group",
         accuracy_drop: float = 0.005,
         validation_fraction: float = 0.1,
         missing: inputs.Missing = "ignore",
@@ -159,7 +158,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = Rows(table, split, None if weight is None else torch.from_numpy(weight))
         model = start(front, len(self.classes_), rows, settings, float(self.dropout))
         with progress_bars(self.verbose) as bar:
-            model, self.history_ = self._train(rows, model, settings, bar)
+            model, self.frontier_ = self._train(rows, model, settings, bar)
         self.model_ = settled(model)
         return self
 
@@ -237,7 +236,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ("unknown",) if groups is None else groups.names,
         )
 
-    def _train(self, rows: Rows, model: Model, settings: Settings, bar: Bars) -> tuple[Model, History]:
+    def _train(self, rows: Rows, model: Model, settings: Settings, bar: Bars) -> tuple[Model, Frontier]:
         """Alg. 1: stage one for everyone, stage two where there are groups."""
         base = Schedule(batch_size=int(self.batch_size), update=Update(self.style))
         first, second = (
@@ -246,7 +245,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         plain = train_plainly(model, rows, settings.seed, first, bar("plain training"))
         model = model.at(plain.parameters)
         if not self.groups_:
-            return model, History()
+            return model, Frontier.empty()
         rule = choose_rule(self.aim, self.accuracy_drop, model, rows)
         debiased = second_stage(
             self._method(rows),
@@ -258,8 +257,8 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             rule,
             progress=bar("RAAN"),
         )
-        history = History.of(plain.path, debiased.state.path) if rows.split.validation.numel() else History()
-        return debiased.model, history
+        judged = rows.split.validation.numel()
+        return debiased.model, frontier_of(plain.path, debiased.state.path, rule) if judged else Frontier.empty()
 
     def _method(self, rows: Rows) -> WeightedRAAN:
         return WeightedRAAN(

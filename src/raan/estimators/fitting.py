@@ -12,11 +12,13 @@ from raan.data.split import Split
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.estimators.weighted import WeightedERM
-from raan.fairness.metrics import Metrics, metrics, undefined
+from raan.fairness.frontier import Frontier
+from raan.fairness.metrics import undefined
+from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
 from raan.models.model import Model, Scaling
 from raan.training.evaluate import group_counts
-from raan.training.selection import Aim, BestWithin, Last, Rule
+from raan.training.path import Path
 from raan.training.train import Progress, Schedule, State, train
 
 LEAST_EPOCHS, LEAST_STEPS = 10, 300
@@ -99,26 +101,13 @@ def train_plainly(model: Model, rows: Rows, seed: int, how: Schedule, progress: 
     return train(method, model, rows.table, rows.watched, [seed], how, progress=progress)
 
 
-@dataclass(frozen=True)
-class LatestWithin:
-    """The last point among those that lose at most `accuracy_drop` against the start of the stage."""
-
-    accuracy_drop: float
-
-    def __call__(self, step: int, point: Metrics, start: Metrics) -> Float[Tensor, "*run"]:
-        """The later, the better; infinity where too much accuracy is lost."""
-        within = point.accuracy >= start.accuracy - self.accuracy_drop - 1e-9
-        return torch.full_like(point.accuracy, -float(step)).masked_fill(~within, torch.inf)
-
-
-def choose_rule(aim: Aim | None, accuracy_drop: float, model: Model, rows: Rows) -> Rule:
+def choose_rule(aim: str | None, accuracy_drop: float, model: Model, rows: Rows) -> Rule:
     """The rule for the aim; where the validation rows do not define it, a warning and a rule by accuracy alone."""
     if aim is None:
-        return Last()
-    rule = BestWithin(aim, accuracy_drop)
+        return LAST
+    rule = Rule(aim, accuracy_drop)
     counts = group_counts(model, rows.table, rows.split.validation)[0]
-    here = metrics(counts)
-    if rule(0, here, here).isfinite():
+    if np.isfinite(rule.wish(counts, counts)):
         return rule
     reasons = undefined(counts, rows.table.class_names, rows.table.attribute_names)
     warnings.warn(
@@ -126,4 +115,12 @@ def choose_rule(aim: Aim | None, accuracy_drop: float, model: Model, rows: Rows)
         f"accuracy_drop={accuracy_drop:g} is kept; fewer groups, or a larger validation_fraction, define it",
         stacklevel=4,
     )
-    return LatestWithin(accuracy_drop)
+    return Rule(None, accuracy_drop)
+
+
+def frontier_of(plain: Path, debiased: Path, rule: Rule) -> Frontier:
+    """The points at which validation rows were looked at, plain training first; its end is the reference."""
+    stages = ("plain", plain), ("raan", debiased)
+    what = tuple({"stage": stage, "step": point.step} for stage, path in stages for point in path.points)
+    counts = np.concatenate([point.validation_counts for _, path in stages for point in path.points])
+    return Frontier(what, counts, rule, reference=len(plain.points))

@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 from torch import nn
 
+from raan.fairness.aims import read_aim
+
 CHOICES: dict[str, tuple[str | None, ...]] = {
     "scope": ("model", "head"),
     "balance": ("group", "sample"),
     "style": ("adam", "amsgrad", "sgd"),
-    "aim": ("worst_group", "equalized_odds", "demographic_parity", None),
     "missing": ("ignore", "group", "error"),
 }
 RANGES = {
@@ -39,6 +40,8 @@ class Settings:
 def read_settings(parameters: Mapping[str, Any]) -> Settings:
     """The settings, or an error that names the parameter whose value means nothing."""
     _check_choices(parameters)
+    if parameters["aim"] is not None:
+        read_aim(parameters["aim"])
     _check_ranges(parameters)
     if not _is_count(parameters["batch_size"]):
         raise ValueError(f"batch_size is {parameters['batch_size']!r}; expected a whole number from 1")

@@ -11,8 +11,9 @@ from safetensors.torch import save as pack
 from torch import Tensor, nn
 
 from raan.estimators.classifier import RAANClassifier
-from raan.estimators.history import History, Point
 from raan.estimators.settings import read_settings
+from raan.fairness.frontier import Frontier
+from raan.fairness.rule import Rule
 from raan.files import CorruptModel, Parts
 from raan.files.folder import MANIFEST, blame
 from raan.models.encoder import Encoder
@@ -35,7 +36,7 @@ def to_parts(classifier: RAANClassifier) -> Parts:
         "widths": (_widths(model.encoder), _widths(model.head)),
         "n_features_in": getattr(classifier, "n_features_in_", None),
         "feature_names_in": getattr(classifier, "feature_names_in_", None),
-        "history": ([tuple(point) for point in classifier.history_.points], classifier.history_.selected_index),
+        "frontier": _frontier_parts(classifier.frontier_),
         "encoder": None if encoder is None else type(encoder).__qualname__,
     }
     # Copies: safetensors refuses tensors that share memory, as tied weights do.
@@ -80,19 +81,39 @@ def _with_attributes(plain: dict[str, Any]) -> RAANClassifier:
     read_settings(classifier.get_params(deep=False))
     classifier.classes_ = _column(plain["classes"])
     classifier.groups_ = tuple(map(str, plain["groups"]))
-    points, selected = plain["history"]
-    classifier.history_ = History(
-        tuple(
-            Point("plain" if stage == "plain" else "raan", int(step), *map(float, metrics))
-            for stage, step, *metrics in points
-        ),
-        None if selected is None else range(len(points))[selected],
-    )
+    classifier.frontier_ = _frontier(plain["frontier"])
     if plain["n_features_in"] is not None:
         classifier.n_features_in_ = int(plain["n_features_in"])
     if plain["feature_names_in"] is not None:
         classifier.feature_names_in_ = _column(plain["feature_names_in"])
     return classifier
+
+
+def _frontier_parts(frontier: Frontier) -> dict[str, Any]:
+    """The frontier in plain values."""
+    points = [(what["stage"], what["step"]) for what in frontier.what]
+    shape = tuple(frontier.counts.shape)
+    rule = (frontier.rule.aim, float(frontier.rule.accuracy_drop))
+    return {
+        "points": points,
+        "shape": shape,
+        "counts": frontier.counts.ravel(),
+        "rule": rule,
+        "reference": frontier.reference,
+    }
+
+
+def _frontier(stored: dict[str, Any]) -> Frontier:
+    """The frontier, if its parts fit together."""
+    what = tuple(
+        {"stage": "plain" if stage == "plain" else "raan", "step": int(step)} for stage, step in stored["points"]
+    )
+    counts = np.asarray(stored["counts"], dtype=np.float64).reshape([int(size) for size in stored["shape"]])
+    if counts.ndim != 4 or len(counts) != len(what):
+        raise CorruptModel(f"{MANIFEST}: {len(what)} points with counts of shape {counts.shape}")
+    aim, accuracy_drop = stored["rule"]
+    reference = 0 if not what else range(len(what))[int(stored["reference"])]
+    return Frontier(what, counts, Rule(aim, float(accuracy_drop)), reference)
 
 
 def _check_features(plain: dict[str, Any]) -> None:

@@ -1,7 +1,9 @@
 """Groups, fairness metrics with their reasons for being undefined, and the audit of a classifier."""
 
+from raan.fairness.aims import ACCURACY, AIMS, MEASURES, Aim, Measure, read_aim
 from raan.fairness.audit import audit
-from raan.fairness.bootstrap import Estimate, interval, resample
+from raan.fairness.bootstrap import Estimate, interval
+from raan.fairness.counts import Counts, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
 from raan.fairness.groups import (
     UNKNOWN,
@@ -15,7 +17,6 @@ from raan.fairness.metrics import (
     Metrics,
     accuracy,
     attribute_accuracy,
-    count,
     demographic_parity_gap,
     equalized_odds_gap,
     false_positive_rate,
@@ -26,16 +27,24 @@ from raan.fairness.metrics import (
     undefined,
     worst_group_accuracy,
 )
+from raan.fairness.rule import Rule
 
 __all__ = [
+    "ACCURACY",
+    "AIMS",
+    "MEASURES",
     "UNKNOWN",
+    "Aim",
     "Audit",
     "Cell",
     "Codes",
+    "Counts",
     "Estimate",
     "Group",
+    "Measure",
     "Metrics",
     "Rates",
+    "Rule",
     "accuracy",
     "attribute_accuracy",
     "audit",
@@ -50,6 +59,7 @@ __all__ = [
     "group_accuracy",
     "interval",
     "metrics",
+    "read_aim",
     "resample",
     "selection_rate",
     "true_positive_rate",

@@ -5,17 +5,15 @@ from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
-from raan.fairness.bootstrap import Estimate, estimate, resample
+from raan.fairness.bootstrap import Estimate, estimate
+from raan.fairness.counts import count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
 from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_classes
 from raan.fairness.metrics import (
     accuracy,
     attribute_accuracy,
-    count,
     demographic_parity_gap,
     equalized_odds_gap,
     false_positive_rate,
@@ -26,8 +24,8 @@ from raan.fairness.metrics import (
     worst_group_accuracy,
 )
 
-Metric: TypeAlias = Callable[..., Tensor]
-Measure: TypeAlias = Callable[[Metric], Tensor]
+Metric: TypeAlias = Callable[..., np.ndarray]
+Measure: TypeAlias = Callable[[Metric], np.ndarray]
 
 MOST_UNSEEN = 20
 """Classes that may be predicted and never be true."""
@@ -105,11 +103,11 @@ def _is_share(name: str) -> bool:
         return False
 
 
-def _count(label: Codes, attribute: Codes, prediction: Codes) -> Float[Tensor, "label attribute prediction"]:
+def _count(label: Codes, attribute: Codes, prediction: Codes) -> Float[np.ndarray, "label attribute prediction"]:
     return count(
-        torch.from_numpy(label.codes),
-        torch.from_numpy(attribute.codes),
-        torch.from_numpy(prediction.codes),
+        label.codes,
+        attribute.codes,
+        prediction.codes,
         classes=len(label.names),
         attributes=len(attribute.names),
     )
@@ -117,12 +115,12 @@ def _count(label: Codes, attribute: Codes, prediction: Codes) -> Float[Tensor, "
 
 def _cells(
     measure: Measure,
-    counts: Float[Tensor, "label attribute prediction"],
+    counts: Float[np.ndarray, "label attribute prediction"],
     class_names: tuple[str, ...],
     attribute_names: tuple[str, ...],
 ) -> tuple[Cell, ...]:
     """One row for each class and attribute value."""
-    size = counts.sum(-1).long().tolist()
+    size = counts.sum(-1).astype(np.int64).tolist()
     measured = measure(group_accuracy).tolist()
     return tuple(
         Cell(label, group, size[i][j], Estimate(*measured[i][j]))
@@ -133,21 +131,21 @@ def _cells(
 
 def _groups(
     measure: Measure,
-    counts: Float[Tensor, "label attribute prediction"],
+    counts: Float[np.ndarray, "label attribute prediction"],
     class_names: tuple[str, ...],
     attribute_names: tuple[str, ...],
 ) -> tuple[Group, ...]:
     """One row for each attribute value."""
-    size = counts.sum((0, 2)).long().tolist()
+    size = counts.sum((0, 2)).astype(np.int64).tolist()
     measured = measure(attribute_accuracy).tolist()
-    rates = torch.stack([measure(rate) for rate in (selection_rate, true_positive_rate, false_positive_rate)], 2)
+    rates = np.stack([measure(rate) for rate in (selection_rate, true_positive_rate, false_positive_rate)], 2)
     return tuple(
         Group(name, size[j], Estimate(*measured[j]), _rates(rates[j], class_names))
         for j, name in enumerate(attribute_names)
     )
 
 
-def _rates(rates: Float[Tensor, "label 3 3"], class_names: tuple[str, ...]) -> tuple[Rates, ...]:
+def _rates(rates: Float[np.ndarray, "label 3 3"], class_names: tuple[str, ...]) -> tuple[Rates, ...]:
     """The selection, true and false positive rate of every class; of two classes the last one says it all."""
     named = list(zip(class_names, rates.tolist(), strict=True))
     shown = named[-1:] if len(named) == 2 else named

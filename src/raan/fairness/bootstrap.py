@@ -1,17 +1,11 @@
-"""Confidence intervals by the bootstrap over counts.
-
-Drawing n rows with replacement and counting them is drawing a multinomial over the cells of the counts.
-So a replicate costs as much as there are cells, and no row is ever touched.
-"""
+"""Confidence intervals by the bootstrap over counts."""
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-import torch
 from jaxtyping import Float
-from torch import Tensor
 
 
 @dataclass(frozen=True)
@@ -31,37 +25,29 @@ class Estimate:
         return f"{100 * self.value:5.1f}% [{100 * self.low:5.1f}, {100 * self.high:5.1f}]"
 
 
-def resample(
-    counts: Float[Tensor, "label attribute prediction"], replicates: int, rng: np.random.Generator
-) -> Float[Tensor, "{replicates} label attribute prediction"]:
-    """Counts of bootstrap samples, each of as many rows as the counts hold."""
-    flat = counts.double().flatten().numpy()
-    rows = flat.sum()
-    drawn = rng.multinomial(int(rows), flat / max(rows, 1), size=replicates)
-    return torch.from_numpy(drawn).double().view(replicates, *counts.shape)
-
-
 def interval(
-    values: Float[Tensor, "replicate *cell"], confidence: float
-) -> tuple[Float[Tensor, "*cell"], Float[Tensor, "*cell"]]:
+    values: Float[np.ndarray, "replicate *cell"], confidence: float
+) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
     """The percentile interval over the replicates in which the value is defined.
 
     It is nan where more than half of the replicates are undefined: what is left says little.
     """
     tail = (1 - confidence) / 2
-    bounds = torch.nanquantile(values, values.new_tensor([tail, 1 - tail]), dim=0)
-    low, high = bounds.masked_fill(values.isnan().double().mean(0) > 0.5, torch.nan)
-    return low, high
+    unknown = np.isnan(values)
+    some = np.where(unknown.all(0), 0.0, values)  # numpy warns of a column of nan alone
+    bounds = np.nanquantile(some, [tail, 1 - tail], axis=0)
+    low, high = np.where(unknown.mean(0) > 0.5, np.nan, bounds)
+    return np.asarray(low), np.asarray(high)
 
 
 def estimate(
-    metric: Callable[..., Tensor],
-    counts: Float[Tensor, "label attribute prediction"],
-    replicates: Float[Tensor, "replicate label attribute prediction"],
+    metric: Callable[..., np.ndarray],
+    counts: Float[np.ndarray, "label attribute prediction"],
+    replicates: Float[np.ndarray, "replicate label attribute prediction"],
     *,
     confidence: float,
     min_count: int = 1,
-) -> Float[Tensor, "*cell 3"]:
+) -> Float[np.ndarray, "*cell 3"]:
     """The metric's value, low and high along the last axis; all three nan where the value is undefined.
 
     Whether a denominator reaches `min_count` is a question to the data, not to each replicate: a group of
@@ -69,4 +55,4 @@ def estimate(
     """
     value = metric(counts, min_count=min_count)
     low, high = interval(metric(replicates), confidence)
-    return torch.stack([value, low, high], dim=-1).masked_fill(value.isnan().unsqueeze(-1), torch.nan)
+    return np.where(np.isnan(value)[..., None], np.nan, np.stack([value, low, high], axis=-1))

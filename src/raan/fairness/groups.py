@@ -7,11 +7,10 @@ from collections.abc import Callable, Iterable, Sized
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
-import torch
 from jaxtyping import Int
-from torch import Tensor
 
 UNKNOWN = -1
 """The code of a missing attribute. As an index it is the last slot of an axis, where metrics keep it."""
@@ -84,12 +83,12 @@ def check_lengths(**columns: Sized) -> None:
 
 def _as_array(column: object, argument: str) -> np.ndarray:
     """The column as numpy sees it, with missing values still recognisable as such."""
-    if isinstance(column, Tensor) and column.ndim:
-        return _tensor_as_array(column)
+    if _is_tensor(column):
+        return _tensor_as_array(column, argument)
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(column.tolist(), dtype=object)  # masked entries become None
     try:
-        array = np.asarray(0 if isinstance(column, Tensor) else column)
+        array = np.asarray(column)
     except ValueError as error:
         raise ValueError(
             f"{argument} cannot be read as an array ({error}): expected rows of one length"
@@ -104,10 +103,17 @@ def _as_array(column: object, argument: str) -> np.ndarray:
     return array
 
 
-def _tensor_as_array(tensor: Tensor) -> np.ndarray:
+def _is_tensor(column: object) -> bool:
+    """Whether this is a tensor of torch, which is not imported here to find out."""
+    return type(column).__module__.split(".")[0] == "torch" and hasattr(column, "detach")
+
+
+def _tensor_as_array(tensor: Any, argument: str) -> np.ndarray:
     """The tensor's values in numpy; bfloat16, which numpy lacks, is widened."""
+    if not tensor.ndim:
+        raise TypeError(f"{argument} is a tensor of one number: expected one value per row")
     plain = tensor.detach().cpu()
-    return (plain.float() if plain.dtype == torch.bfloat16 else plain).numpy()
+    return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
 
 
 def _factorise(column: np.ndarray, argument: str) -> _Column:

@@ -1,11 +1,7 @@
-"""Group fairness metrics, all of them functions of one tensor of counts.
+"""Group fairness metrics, all of them functions of one array of counts.
 
-`count` adds up how many samples of each class and attribute value were predicted as each class. The
-attribute axis of the counts has one slot more than there are attribute values: the last one holds the
-samples whose attribute is unknown. They count in the accuracy and nowhere else.
-
-Undefined is nan, never 0: a rate whose denominator is empty, or smaller than `min_count`, is nan, and so
-is every metric that needs it. Every metric takes any leading axes, such as one of runs or of replicates.
+Undefined is nan, never 0: a rate whose denominator is empty, or smaller than `min_count`, is nan, and so is every
+metric that needs it. Every metric takes any leading axes, such as one of runs or of replicates.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,61 +9,43 @@ from dataclasses import dataclass, fields
 from types import MappingProxyType
 from typing import TypeAlias
 
-import torch
-from jaxtyping import Float, Int
-from torch import Tensor
+import numpy as np
+from jaxtyping import Float
 
-Counts: TypeAlias = Float[Tensor, "*lead label attribute prediction"]
-PerGroup: TypeAlias = Float[Tensor, "*lead attribute-1"]
-PerGroupAndClass: TypeAlias = Float[Tensor, "*lead attribute-1 label"]
+from raan.fairness.counts import Counts
+
+PerGroup: TypeAlias = Float[np.ndarray, "*lead attribute-1"]
+PerGroupAndClass: TypeAlias = Float[np.ndarray, "*lead attribute-1 label"]
+Values: TypeAlias = Float[np.ndarray, "*lead"]
 
 
-@dataclass(frozen=True, eq=False)  # tensors have no single truth value to compare by
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value to compare by
 class Metrics:
-    """The four numbers by which models are compared; the equalized odds gap is the paper's sum."""
+    """The numbers by which models are compared; the equalized odds gap is the paper's sum.
 
-    accuracy: Float[Tensor, "*lead"]
-    demographic_parity_gap: Float[Tensor, "*lead"]
-    equalized_odds_gap: Float[Tensor, "*lead"]
-    worst_group_accuracy: Float[Tensor, "*lead"]
+    Each is a function of this module under the same name.
+    """
 
-    def map(self, change: Callable[[Tensor], Tensor]) -> "Metrics":
+    accuracy: Values
+    demographic_parity_gap: Values
+    equalized_odds_gap: Values
+    worst_group_accuracy: Values
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> "Metrics":
         """The metrics with each of them changed alike, such as one run of all taken."""
-        return Metrics(*map(change, (getattr(self, field.name) for field in fields(self))))
+        return Metrics(*(np.asarray(change(getattr(self, name))) for name in NAMES))
+
+
+NAMES = tuple(field.name for field in fields(Metrics))
+"""The metrics, accuracy first."""
 
 
 def metrics(counts: Counts, *, min_count: int = 1) -> Metrics:
-    """All four metrics of the counts; a few small operations, quick enough for every step of a path."""
-    return Metrics(
-        accuracy=accuracy(counts, min_count=min_count),
-        demographic_parity_gap=demographic_parity_gap(counts, min_count=min_count),
-        equalized_odds_gap=equalized_odds_gap(counts, min_count=min_count),
-        worst_group_accuracy=worst_group_accuracy(counts, min_count=min_count),
-    )
+    """All metrics of the counts; a few small operations, quick enough for every step of a path."""
+    return Metrics(*(np.asarray(globals()[name](counts, min_count=min_count)) for name in NAMES))
 
 
-def count(
-    label: Int[Tensor, "*#lead sample"],
-    attribute: Int[Tensor, "*#lead sample"],
-    prediction: Int[Tensor, "*#lead sample"],
-    classes: int,
-    attributes: int,
-) -> Float[Tensor, "*#lead label attribute prediction"]:
-    """The number of samples of each (label, attribute, prediction); leading axes broadcast.
-
-    Labels and predictions are codes below `classes`, attributes codes below `attributes` or -1 (unknown).
-    """
-    slots = attributes + 1
-    # The remainder sends -1 to the last slot, as an index would.
-    cell = (label.long() * slots + attribute.long() % slots) * classes + prediction.long()
-    lead = cell.shape[:-1]
-    cells = classes * slots * classes
-    first_cell = torch.arange(lead.numel(), device=cell.device).mul(cells).view(*lead, 1)
-    flat = torch.bincount((cell + first_cell).flatten(), minlength=lead.numel() * cells)
-    return flat.view(*lead, classes, slots, classes).double()
-
-
-def accuracy(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+def accuracy(counts: Counts, *, min_count: int = 1) -> Values:
     """The share of samples predicted right, those of unknown attribute included."""
     return _rate(_right(counts).sum((-1, -2)), counts.sum((-1, -2, -3)), min_count)
 
@@ -78,20 +56,20 @@ def attribute_accuracy(counts: Counts, *, min_count: int = 1) -> PerGroup:
     return _rate(_right(known).sum(-1), known.sum((-1, -3)), min_count)
 
 
-def group_accuracy(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead label attribute-1"]:
+def group_accuracy(counts: Counts, *, min_count: int = 1) -> Float[np.ndarray, "*lead label attribute-1"]:
     """The share of samples predicted right, for each class and attribute value."""
-    return true_positive_rate(counts, min_count=min_count).transpose(-1, -2)
+    return true_positive_rate(counts, min_count=min_count).swapaxes(-1, -2)
 
 
-def worst_group_accuracy(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+def worst_group_accuracy(counts: Counts, *, min_count: int = 1) -> Values:
     """The least accuracy of any class with any attribute value; nan if one of these has no sample."""
-    return group_accuracy(counts, min_count=min_count).amin((-1, -2))
+    return np.asarray(group_accuracy(counts, min_count=min_count).min((-1, -2)))
 
 
 def selection_rate(counts: Counts, *, min_count: int = 1) -> PerGroupAndClass:
     """P(prediction = k | attribute), for each attribute value and class k."""
     known = _known(counts)
-    return _rate(known.sum(-3), known.sum((-1, -3)).unsqueeze(-1), min_count)
+    return _rate(known.sum(-3), known.sum((-1, -3))[..., None], min_count)
 
 
 def true_positive_rate(counts: Counts, *, min_count: int = 1) -> PerGroupAndClass:
@@ -104,16 +82,16 @@ def false_positive_rate(counts: Counts, *, min_count: int = 1) -> PerGroupAndCla
     """P(prediction = k | label is not k, attribute), for each attribute value and class k."""
     known = _known(counts)
     of_class = _of_class(known)
-    of_others = of_class.sum(-1, keepdim=True) - of_class
+    of_others = of_class.sum(-1, keepdims=True) - of_class
     return _rate(known.sum(-3) - _right(known), of_others, min_count)
 
 
-def demographic_parity_gap(counts: Counts, *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+def demographic_parity_gap(counts: Counts, *, min_count: int = 1) -> Values:
     """The largest difference between two groups in P(prediction = k | attribute), over all classes k."""
-    return _spread(selection_rate(counts, min_count=min_count)).amax(-1)
+    return np.asarray(_spread(selection_rate(counts, min_count=min_count)).max(-1))
 
 
-def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int = 1) -> Float[Tensor, "*lead"]:
+def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int = 1) -> Values:
     """The largest gap of two groups in the true and false positive rates, over all classes k.
 
     For each class against the rest and each pair of groups, the absolute differences of the two rates are
@@ -123,11 +101,11 @@ def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int
         raise ValueError(f"aggregate is {aggregate!r}: expected one of {', '.join(map(repr, _AGGREGATES))}")
     true_positive = true_positive_rate(counts, min_count=min_count)
     false_positive = false_positive_rate(counts, min_count=min_count)
-    return _AGGREGATES[aggregate](true_positive, false_positive).amax(-1)
+    return np.asarray(_AGGREGATES[aggregate](true_positive, false_positive).max(-1))
 
 
 def undefined(
-    counts: Float[Tensor, "label attribute prediction"],
+    counts: Float[np.ndarray, "label attribute prediction"],
     class_names: Sequence[str],
     attribute_names: Sequence[str],
     min_count: int = 1,
@@ -141,7 +119,7 @@ def undefined(
 
 
 def _shortages(
-    size: Float[Tensor, "label group"],
+    size: Float[np.ndarray, "label group"],
     class_names: Sequence[str],
     attribute_names: Sequence[str],
     min_count: int,
@@ -167,51 +145,53 @@ def _shortage(found: float, which: str, min_count: int) -> str:
     return f"only {found:.0f} sample{'s' if found > 1 else ''} {which} (min_count is {min_count})"
 
 
-def _known(counts: Counts) -> Float[Tensor, "*lead label attribute-1 prediction"]:
+def _known(counts: Counts) -> Float[np.ndarray, "*lead label attribute-1 prediction"]:
     """The counts without the samples of unknown attribute."""
     return counts[..., :-1, :]
 
 
-def _right(counts: Counts) -> Float[Tensor, "*lead attribute label"]:
+def _right(counts: Counts) -> Float[np.ndarray, "*lead attribute label"]:
     """The number of samples predicted right, for each attribute and class."""
-    return counts.diagonal(dim1=-3, dim2=-1)
+    return np.diagonal(counts, axis1=-3, axis2=-1)
 
 
-def _of_class(counts: Counts) -> Float[Tensor, "*lead attribute label"]:
+def _of_class(counts: Counts) -> Float[np.ndarray, "*lead attribute label"]:
     """The number of samples of each attribute and class."""
-    return counts.sum(-1).transpose(-1, -2)
+    return np.asarray(counts.sum(-1).swapaxes(-1, -2))
 
 
 def _rate(
-    numerator: Float[Tensor, "*#cell"], denominator: Float[Tensor, "*#cell"], min_count: int
-) -> Float[Tensor, "*#cell"]:
+    numerator: Float[np.ndarray, "*#cell"] | np.floating,
+    denominator: Float[np.ndarray, "*#cell"] | np.floating,
+    min_count: int,
+) -> Float[np.ndarray, "*#cell"]:
     """The quotient, nan where the denominator is too small to be meaningful."""
-    return numerator / denominator.masked_fill(denominator < min_count, torch.nan)
+    denominator = np.asarray(denominator)
+    return np.asarray(numerator / np.where(denominator < min_count, np.nan, denominator))
 
 
-def _spread(rate: Float[Tensor, "*lead group label"]) -> Float[Tensor, "*lead label"]:
+def _spread(rate: Float[np.ndarray, "*lead group label"]) -> Float[np.ndarray, "*lead label"]:
     """The largest difference between two groups; nan if one rate is, or if there are not two groups."""
     if rate.shape[-2] < 2:
-        return rate.new_full((*rate.shape[:-2], rate.shape[-1]), torch.nan)
-    return rate.amax(-2) - rate.amin(-2)
+        return np.full((*rate.shape[:-2], rate.shape[-1]), np.nan)
+    return np.asarray(rate.max(-2) - rate.min(-2))
 
 
 def _largest_sum(
-    true_positive: Float[Tensor, "*lead group label"], false_positive: Float[Tensor, "*lead group label"]
-) -> Float[Tensor, "*lead label"]:
+    true_positive: Float[np.ndarray, "*lead group label"], false_positive: Float[np.ndarray, "*lead group label"]
+) -> Float[np.ndarray, "*lead label"]:
     """The largest |t| + |f| over the pairs of groups, t and f being the differences of the two rates.
 
     |t| + |f| is the larger of |t + f| and |t - f|, so two spreads do, and no pair is ever formed.
     """
-    return torch.maximum(_spread(true_positive + false_positive), _spread(true_positive - false_positive))
+    larger = np.maximum(_spread(true_positive + false_positive), _spread(true_positive - false_positive))
+    return np.asarray(larger)
 
 
-_AGGREGATES: Mapping[str, Callable[[Tensor, Tensor], Tensor]] = MappingProxyType(
+_AGGREGATES: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = MappingProxyType(
     {
         "sum": _largest_sum,
-        "max": lambda true_positive, false_positive: torch.maximum(
-            _spread(true_positive), _spread(false_positive)
-        ),
+        "max": lambda true_positive, false_positive: np.maximum(_spread(true_positive), _spread(false_positive)),
         "mean": lambda true_positive, false_positive: _largest_sum(true_positive, false_positive) / 2,
     }
 )

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+from raan.fairness.rule import Rule
 from raan.study.results import Record
-from raan.training.selection import Rule
 
 Paper: TypeAlias = Mapping[tuple[str, str, str], tuple[float, float]]
 """The paper's mean and standard deviation of what the rule aims at, in percent, by data set, style and method."""

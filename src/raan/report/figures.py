@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from raan.fairness.aims import ACCURACY, AIMS
 from raan.fairness.metrics import Metrics
 from raan.report.content import Content
 from raan.report.explanation_charts import separability_in_words
-from raan.report.measures import ACCURACY, AIMS, group_name
+from raan.report.measures import group_name
 from raan.report.outline import numbered, readings_of
 from raan.report.palette import COLOURS, MARKERS, colour, marker
 from raan.report.reading import Reading, course
@@ -118,14 +119,14 @@ def _trade_off(
 
 def _reading_trade_off(reading: Reading, numbers: Mapping[str, int]) -> Figure:
     curves = {
-        measure.key: {
+        measure.metric: {
             method: [choice.test for choice in choices.values()]
             for method, choices in lines_of(reading, aim).items()
         }
         for aim, measure in AIMS.items()
     }
     titles = {
-        measure.key: (measure.title, f"{'up' if measure.more_is_better else 'down'} and right is better")
+        measure.metric: (measure.title, f"{'up' if measure.more_is_better else 'down'} and right is better")
         for measure in AIMS.values()
     }
     return _trade_off(curves, titles, numbers)
@@ -209,7 +210,7 @@ def _look(method: str, number: int) -> dict[str, Any]:
 
 def _deviation(values: Any) -> float:
     """The sample standard deviation in percent, none of a single seed."""
-    return 100 * values.std().item() if len(values) > 1 else 0.0
+    return 100 * values.std(ddof=1).item() if len(values) > 1 else 0.0
 
 
 def _quiet(axes: Axes) -> None:

@@ -1,64 +1,25 @@
-"""The four numbers that methods are compared by: their names, which way is better, and how numbers are written."""
+"""How rules, numbers and settings are written."""
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from torch import Tensor
-
-from raan.fairness.metrics import Metrics
+from raan.fairness.rule import Rule
 from raan.study.statistics import Estimate
-from raan.training.selection import Aim, BestWithin, Last, Rule
 
 NOTHING = "–"
 """Stands where a number is undefined."""
 
 
-@dataclass(frozen=True)
-class Measure:
-    """One metric: its field of Metrics, what it is called, and whether more of it is better."""
-
-    key: str
-    title: str
-    short: str
-    more_is_better: bool
-
-    def of(self, metrics: Metrics) -> Tensor:
-        """Its values."""
-        value: Tensor = getattr(metrics, self.key)
-        return value
-
-    def gain(self, difference: float) -> float:
-        """A difference with the sign that makes better positive."""
-        return difference if self.more_is_better else -difference
-
-
-ACCURACY = Measure("accuracy", "accuracy", "accuracy", True)
-
-AIMS: Mapping[Aim, Measure] = {
-    "worst_group": Measure("worst_group_accuracy", "worst-group accuracy", "worst group", True),
-    "demographic_parity": Measure("demographic_parity_gap", "demographic-parity gap", "DP gap", False),
-    "equalized_odds": Measure("equalized_odds_gap", "equalized-odds gap (sum)", "EO gap", False),
-}
-
-MEASURES = (ACCURACY, *AIMS.values())
-
-
-def aim_of(rule: Rule) -> Measure:
-    """The metric that a rule aims at; the worst group's accuracy for a rule that aims at none."""
-    return AIMS[rule.aim if isinstance(rule, BestWithin) else "worst_group"]
-
-
 def rule_in_words(rule: Rule) -> str:
     """How the reported points were chosen."""
-    if isinstance(rule, BestWithin):
-        extreme = "highest" if aim_of(rule).more_is_better else "smallest"
-        return (
-            f"the {extreme} {aim_of(rule).title} on validation rows, among the points that lose at most "
-            f"{points(rule.accuracy_drop)} of plain training's accuracy there"
-        )
-    return "the last point of the path" if isinstance(rule, Last) else repr(rule)
+    if rule.aim is None:
+        return "the last point of the path"
+    extreme = "highest" if rule.goal.more_is_better else "smallest"
+    return (
+        f"the {extreme} {rule.goal.title} on validation rows, among the points that lose at most "
+        f"{points(rule.accuracy_drop)} of plain training's accuracy there"
+    )
 
 
 def percent(share: float) -> str:

@@ -3,15 +3,15 @@
 from collections.abc import Mapping
 from typing import Any
 
+from raan.fairness.aims import ACCURACY, Measure
 from raan.report.charts import Chart, Numbers, bars, categories, category, layout_of, plain, points
-from raan.report.measures import ACCURACY, Measure, group_name, interval, settings, signed, spread
+from raan.report.measures import group_name, interval, settings, signed, spread
 from raan.report.measures import points as in_points
 from raan.report.reading import Reading, aims, course, level, trade_off
 from raan.report.tables import Table, table
 from raan.report.words import group_changes
 from raan.study.statistics import estimate
 from raan.study.summary import Choice, Paths, varying
-from raan.training.selection import Aim
 
 
 def trade_off_charts(reading: Reading, numbers: Numbers) -> list[Chart]:
@@ -49,7 +49,7 @@ def path_charts(reading: Reading, numbers: Numbers) -> list[Chart]:
     return [_path(reading, measure, numbers) for measure in (reading.aim, ACCURACY)]
 
 
-def _trade_off(reading: Reading, aim: Aim, measure: Measure, numbers: Numbers) -> Chart:
+def _trade_off(reading: Reading, aim: str, measure: Measure, numbers: Numbers) -> Chart:
     lines = trade_off(reading, aim)
     data: list[dict[str, Any]] = []
     for method, choices in lines.items():
@@ -89,7 +89,7 @@ def _chosen_points(
     for allowed, choice in choices.items():
         for place in zip(range(len(paths.seeds)), choice.candidate.tolist(), choice.point.tolist(), strict=True):
             places.setdefault(place, []).append(allowed)
-    test = paths.curves.test
+    test = paths.on_test
     x = [100 * test.accuracy[point, candidate, seed].item() for seed, candidate, point in places]
     y = [100 * measure.of(test)[point, candidate, seed].item() for seed, candidate, point in places]
     said = [

@@ -4,14 +4,13 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import torch
+import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
-from raan.report.measures import AIMS, Measure, aim_of
+from raan.fairness.aims import AIMS, Measure
+from raan.fairness.rule import ALLOWANCES, Rule
 from raan.study.statistics import Difference, Estimate, estimate
 from raan.study.summary import BASELINE, Choice, Comparison, baseline, choose, paired, start
-from raan.training.selection import ALLOWANCES, Aim, BestWithin
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +42,7 @@ def read(comparison: Comparison) -> Reading | None:
     name, held_against = baseline(comparison)
     return Reading(
         comparison,
-        aim_of(comparison.rule),
+        comparison.rule.goal,
         start(comparison.methods[BASELINE if name == BASELINE else next(iter(comparison.methods))]),
         {method: choose(paths, comparison.rule) for method, paths in comparison.methods.items()},
         name,
@@ -64,25 +63,25 @@ def shift(ours: Choice, theirs: Choice, measure: Measure) -> Difference:
 def best(reading: Reading, methods: tuple[str, ...], part: str = "test") -> str | None:
     """The method with the best mean of the aim on "test" or "validation" rows; an undefined mean is never best."""
     means = {
-        method: reading.aim.gain(reading.aim.of(getattr(reading.chosen[method], part)).mean().item())
+        method: reading.aim.gain(float(reading.aim.of(getattr(reading.chosen[method], part)).mean()))
         for method in methods
     }
     defined = {method: mean for method, mean in means.items() if not math.isnan(mean)}
     return max(defined, key=defined.__getitem__) if defined else None
 
 
-def group_sizes(reading: Reading) -> Float[Tensor, "label attribute"]:
+def group_sizes(reading: Reading) -> Float[np.ndarray, "label attribute"]:
     """The number of test rows of each class and attribute value, on average over seeds."""
     paths = next(iter(reading.comparison.methods.values()))
-    return paths.test[0, 0].sum(-1).mean(0)[:, :-1]
+    return np.asarray(paths.test[0, 0].sum(-1).mean(0)[:, :-1])
 
 
-def trade_off(reading: Reading, aim: Aim) -> dict[str, dict[float, Choice]]:
+def trade_off(reading: Reading, aim: str) -> dict[str, dict[float, Choice]]:
     """What each method reaches for an aim with each allowance of accuracy, the rule's own among them."""
     rule = reading.comparison.rule
-    own = {rule.accuracy_drop} if isinstance(rule, BestWithin) else set()
+    own = set() if rule.aim is None else {rule.accuracy_drop}
     return {
-        method: {allowed: choose(paths, BestWithin(aim, allowed)) for allowed in sorted({*ALLOWANCES, *own})}
+        method: {allowed: choose(paths, Rule(aim, allowed)) for allowed in sorted({*ALLOWANCES, *own})}
         for method, paths in reading.comparison.methods.items()
     }
 
@@ -92,18 +91,18 @@ class Course:
     """A method's path of training on test rows: for each seed, that of the candidate that was chosen for it."""
 
     step: list[int]
-    values: Mapping[Measure, Float[Tensor, "point seed"]]
+    values: Mapping[Measure, Float[np.ndarray, "point seed"]]
 
 
 def course(reading: Reading, method: str, measures: tuple[Measure, ...]) -> Course:
     """The course of the chosen candidates, as far as all seeds went."""
     paths, candidate = reading.comparison.methods[method], reading.chosen[method].candidate
-    seed = torch.arange(len(paths.seeds))
+    seed = np.arange(len(paths.seeds))
     points = int(paths.length[candidate, seed].min())
-    values = {measure: measure.of(paths.curves.test)[:points, candidate, seed] for measure in measures}
+    values = {measure: measure.of(paths.on_test)[:points, candidate, seed] for measure in measures}
     return Course(paths.step[:points, candidate[0], 0].tolist(), values)
 
 
-def aims() -> list[tuple[Aim, Measure]]:
+def aims() -> list[tuple[str, Measure]]:
     """What a trade-off can be drawn for, in the order of the drawing."""
     return list(AIMS.items())

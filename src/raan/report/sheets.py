@@ -4,13 +4,11 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from raan.fairness.aims import ACCURACY, MEASURES, Measure
 from raan.methods import METHODS, GroupUse
 from raan.report.content import Paper
 from raan.report.measures import (
-    ACCURACY,
-    MEASURES,
     NOTHING,
-    Measure,
     group_name,
     interval,
     p_value,

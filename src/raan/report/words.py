@@ -3,8 +3,9 @@
 import math
 from collections.abc import Iterator
 
+from raan.fairness.aims import ACCURACY
 from raan.fairness.metrics import undefined
-from raan.report.measures import ACCURACY, group_name, interval, p_value, percent, several, signed
+from raan.report.measures import group_name, interval, p_value, percent, several, signed
 from raan.report.reading import Reading, best, level, shift
 from raan.study.statistics import Difference
 from raan.study.summary import paired

@@ -8,9 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.validation import _num_samples
 
+from raan.fairness.aims import read_aim
 from raan.fairness.groups import UNKNOWN
 from raan.reweighting.cells import Cells
-from raan.reweighting.path import AIMS
 
 
 def check_parameters(model: Any) -> None:
@@ -23,8 +23,8 @@ def check_parameters(model: Any) -> None:
         value = getattr(model, name)
         if not isinstance(value, Real):
             raise TypeError(f"{name} is {value!r}; expected a number")
-    if model.aim is not None and model.aim not in AIMS:
-        raise ValueError(f"aim is {model.aim!r}; expected None, {', '.join(map(repr, AIMS))}")
+    if model.aim is not None:
+        read_aim(model.aim)
     if not 0 <= model.accuracy_drop <= 1:
         raise ValueError(f"accuracy_drop is {model.accuracy_drop}; expected a share of the rows, such as 0.005")
     if not (isinstance(model.folds, int | np.integer) and model.folds >= 2):

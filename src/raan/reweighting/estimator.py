@@ -17,6 +17,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from raan.fairness.groups import check_lengths
+from raan.fairness.rule import Rule
 from raan.neighbourhood.weights import aan_weights
 from raan.reweighting.cells import Cells, Plan, PlannedWeights, class_name, read_classes
 from raan.reweighting.checks import check_parameters, count_rows, judged_groups, read_weights, warn_unknown
@@ -64,7 +65,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (all of the cell alike).
         balance: the cells' totals: "group", "sample", "independence", or a mapping {(class, attribute): total}.
         strength: 0 is the plain estimator, 1 the full weights.
-        aim: None, "equalized_odds", "demographic_parity" or "worst_group".
+        aim: None, or one of `raan.fairness.AIMS`: "worst_group", "equalized_odds", ...
         accuracy_drop: how much accuracy the aim may cost: 0.005 is half a point.
         folds: in how many parts the rows are left out while the aim is tuned.
         min_count: attribute values with fewer rows than this of some class are too rare to judge by.
@@ -78,7 +79,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         sample_weight_: the weights it was fitted with, the user's included; None if it was fitted without.
         threshold_: a score above it means the second class; None if the estimator decides by itself. The score is
             `predict_proba`'s, or `decision_function`'s where there is none; both stay as the estimator has them.
-        path_: with `aim`, everything tried: `path_.to_frame()`, `path_.plot()`, `path_.chosen`.
+        frontier_: with `aim`, everything tried: `frontier_.to_frame()`, `frontier_.plot()`, `frontier_.chosen`.
         n_features_in_, feature_names_in_: the estimator's, where it has them.
     """
 
@@ -121,7 +122,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         """
         check_parameters(self)
         self.threshold_: float | None = None
-        self.__dict__.pop("path_", None)
+        self.__dict__.pop("frontier_", None)
         if sensitive_features is None:
             warnings.warn(
                 "sensitive_features is None: the estimator is fitted plainly, without reweighting. Pass them to "
@@ -229,13 +230,13 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
             def judge_all(plans: Sequence[Plan]) -> list[Judged]:
                 jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
-                found = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-                return list(_telling(found, lambda: tell(next(done), most)))
+                judged = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
+                return list(_telling(judged, lambda: tell(next(done), most)))
 
-            self.path_ = search(judge_all, names, str(self.aim), self.accuracy_drop)
-        chosen = self.path_.chosen
-        self.threshold_ = chosen.threshold
-        return weights(chosen.plan)
+            found = search(judge_all, names, Rule(self.aim, self.accuracy_drop))
+        self.frontier_ = found.frontier
+        self.threshold_ = self.frontier_.chosen.threshold
+        return weights(found.plan)
 
     def _fold(self, cells: Cells) -> Int[np.ndarray, "row"]:
         """The fold of each row, stratified by cell."""

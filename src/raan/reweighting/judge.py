@@ -6,20 +6,14 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int, Shaped
 
-from raan.fairness.bootstrap import resample
+from raan.fairness.counts import Counts, count
 from raan.fairness.groups import UNKNOWN
-from raan.fairness.metrics import Counts, count, metrics
 from raan.reweighting.fitting import out_of_fold, score_method, scores
-from raan.reweighting.path import AIMS
 
 THRESHOLDS = 1000
 """Thresholds that are tried at most, spread evenly over the rows in the order of their scores."""
-
-REPLICATES = 200
-"""Bootstrap samples that tell the noise of a metric."""
 
 
 class Judged(NamedTuple):
@@ -28,10 +22,9 @@ class Judged(NamedTuple):
     threshold: Float[np.ndarray, "threshold"] | None
     counts: Counts
 
-    def noise(self, aim: str) -> float:
-        """The standard error of the aim's metric at the estimator's own threshold."""
-        replicates = metrics(resample(self.counts[0], REPLICATES, np.random.default_rng(0)))
-        return float(np.nanstd(getattr(replicates, AIMS[aim]).numpy()))
+    def at(self, places: list[int]) -> "Judged":
+        """Some of the thresholds only."""
+        return Judged(None if self.threshold is None else self.threshold[places], self.counts[places])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +88,7 @@ def count_by_threshold(
             ordered = np.sort(score[(label == c) & (group == g)])
             counts[:, c, g, 0] = np.searchsorted(ordered, threshold, side="right")
             counts[:, c, g, 1] = len(ordered) - counts[:, c, g, 0]
-    return Judged(threshold, torch.from_numpy(counts))
+    return Judged(threshold, counts)
 
 
 def _candidates(score: Float[np.ndarray, "row"]) -> Float[np.ndarray, "threshold"]:
@@ -108,8 +101,7 @@ def _candidates(score: Float[np.ndarray, "row"]) -> Float[np.ndarray, "threshold
 def _count(
     label: Int[np.ndarray, "row"], group: Int[np.ndarray, "row"], predicted: Int[np.ndarray, "row"]
 ) -> Counts:
-    rows = torch.from_numpy(label), torch.from_numpy(group), torch.from_numpy(predicted)
-    return count(*rows, int(label.max()) + 1, max(int(group.max()) + 1, 0))
+    return count(label, group, predicted, int(label.max()) + 1, max(int(group.max()) + 1, 0))
 
 
 def _predictions(model: Any, X: Any) -> np.ndarray:

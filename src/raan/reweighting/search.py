@@ -3,13 +3,16 @@
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
-from raan.fairness.metrics import metrics
+from raan.fairness.frontier import Frontier, keep_undominated
+from raan.fairness.metrics import accuracy, metrics
+from raan.fairness.rule import TIE, Rule
 from raan.reweighting.cells import Plan
 from raan.reweighting.judge import Judged
-from raan.reweighting.path import AIMS, TIE, Path, Point, Rule
 
 FAVOURABLE, OTHER = (0.0, 0.5, 1.5), (0.0, 1.0, 3.0, 6.0)
 """The exponents tried first for the second of two classes and for the first, all with all."""
@@ -28,17 +31,29 @@ ROUNDS = 3
 JudgeAll = Callable[[Sequence[Plan]], list[Judged]]
 
 
-def search(judge: JudgeAll, class_names: tuple[str, ...], aim: str, accuracy_drop: float) -> Path:
-    """Everything tried for the aim; its `chosen` point is the best within the allowance of the plain estimator."""
+class Found(NamedTuple):
+    """Everything that a search tried, and the plan that each of its fits used."""
+
+    frontier: Frontier
+    plans: tuple[Plan, ...]
+
+    @property
+    def plan(self) -> Plan:
+        """The plan of the point that was taken."""
+        return self.plans[int(self.frontier.chosen.fit)]
+
+
+def search(judge: JudgeAll, class_names: tuple[str, ...], rule: Rule) -> Found:
+    """Everything tried for the rule's aim, held against the plain estimator at its own threshold."""
     (plain,) = judge([Plan("plain")])
-    rule = Rule(aim, plain.noise(aim))
-    points = _points(0, Plan("plain"), plain, rule)
-    tried = _Tried(judge, rule, points[0].accuracy - accuracy_drop, {Plan("plain"): points})
+    rule = rule.judged_by(plain.counts[0])
+    tried = _Tried(judge, rule, plain.counts[0])
+    tried.add(Plan("plain"), plain)
     tried.explore(coarse_plans(len(class_names)))
     best = tried.best(lambda plan: plan.balance != "plain")
     tried.explore(best._replace(temperature=temperature) for temperature in TEMPERATURES)
     _narrow(tried, len(class_names))
-    return Path(tuple(tried.points()), rule, accuracy_drop, class_names)
+    return Found(tried.frontier(class_names), tuple(tried.found))
 
 
 def most_plans(classes: int) -> int:
@@ -55,33 +70,40 @@ def coarse_plans(classes: int) -> Iterator[Plan]:
 
 @dataclass
 class _Tried:
-    """The plans tried so far, with their points."""
+    """The plans tried so far, each with those of its thresholds that no other betters."""
 
     judge: JudgeAll
     rule: Rule
-    least_accuracy: float
-    found: dict[Plan, list[Point]] = field(default_factory=dict)
+    plain: Float[np.ndarray, "label attribute prediction"]
+    found: dict[Plan, Judged] = field(default_factory=dict)
 
     def explore(self, plans: Iterable[Plan]) -> None:
         """Judge those of the plans that are new."""
         new = [plan for plan in dict.fromkeys(plans) if plan not in self.found]
         for plan, judged in zip(new, self.judge(new), strict=True):
-            self.found[plan] = _points(len(self.found), plan, judged, self.rule)
+            self.add(plan, judged)
+
+    def add(self, plan: Plan, judged: Judged) -> None:
+        """Keep the estimator's own threshold, then those that no other betters in both accuracy and aim."""
+        best = keep_undominated(accuracy(judged.counts), -self.rule.goal.loss(metrics(judged.counts)))
+        self.found[plan] = judged.at(list(dict.fromkeys([0, *best.tolist()])))
 
     def value(self, plan: Plan) -> float:
-        """How good the plan is for the aim at its best threshold within the allowance."""
-        return max(
-            (self.rule.value(p) for p in self.found[plan] if p.accuracy >= self.least_accuracy), default=-np.inf
-        )
+        """How good the plan is for the aim at its best threshold within the allowance; more is better."""
+        return -float(self.rule.wish(self.found[plan].counts, self.plain).min())
 
     def best(self, among: Callable[[Plan], bool]) -> Plan:
         """The best of the plans for which the condition holds; the first tried of equal ones."""
         return max(filter(among, self.found), key=self.value)
 
-    def points(self) -> Iterator[Point]:
+    def frontier(self, class_names: tuple[str, ...]) -> Frontier:
         """All points, in the order in which they were tried."""
-        for points in self.found.values():
-            yield from points
+        what = tuple(
+            _what(fit, plan, threshold, class_names)
+            for fit, (plan, judged) in enumerate(self.found.items())
+            for threshold in (judged.threshold.tolist() if judged.threshold is not None else [None])
+        )
+        return Frontier(what, np.concatenate([judged.counts for judged in self.found.values()]), self.rule)
 
 
 def _narrow(tried: _Tried, classes: int) -> None:
@@ -117,26 +139,8 @@ def neighbours(centre: Plan, levels: list[set[float]]) -> Iterator[Plan]:
             yield centre._replace(exponents=tuple(moved))
 
 
-def _points(fit: int, plan: Plan, judged: Judged, rule: Rule) -> list[Point]:
-    """The estimator's own threshold, then those that no other betters in both accuracy and aim."""
-    measured = metrics(judged.counts)
-    names = ("accuracy", *AIMS.values())
-    table = np.stack([getattr(measured, name).numpy() for name in names], axis=1)
-    metric = table[:, names.index(AIMS[rule.aim])]
-    kept = [0, *_undominated(table[:, 0], metric if rule.aim == "worst_group" else -metric)]
-    return [
-        Point(
-            fit,
-            *plan,
-            None if judged.threshold is None else float(judged.threshold[place]),
-            *table[place].tolist(),
-        )
-        for place in dict.fromkeys(kept)
-    ]
-
-
-def _undominated(accuracy: np.ndarray, value: np.ndarray) -> list[int]:
-    """The places that no other betters in both, the most accurate first."""
-    order = np.lexsort((-value, -accuracy))
-    reached = np.maximum.accumulate(value[order])
-    return [int(place) for place in order[np.append(True, reached[1:] > reached[:-1])]]
+def _what(fit: int, plan: Plan, threshold: float | None, class_names: tuple[str, ...]) -> dict[str, Any]:
+    """What a point is: the fit's number, its weights, and where its scores are cut."""
+    exponents = plan.exponents or (None,) * len(class_names)
+    named = {f"exponent of {name}": each for name, each in zip(class_names, exponents, strict=True)}
+    return {"fit": fit, "balance": plan.balance, "temperature": plan.temperature, "threshold": threshold, **named}

@@ -1,19 +1,20 @@
 """Train every candidate of every method from the same first stage, and read off what a declared rule chooses."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import astuple, dataclass, replace
-from operator import itemgetter
+from dataclasses import dataclass, replace
 
+import numpy as np
 import torch
 
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.fairness.metrics import Metrics
+from raan.fairness.counts import Counts
+from raan.fairness.metrics import Metrics, metrics
+from raan.fairness.rule import Rule
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Scope, alike, stack
 from raan.methods.raan import RAAN
 from raan.models.model import Architecture, Model
-from raan.training.selection import Rule
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 
@@ -53,27 +54,23 @@ def four_each() -> dict[str, list[Candidate]]:
 
 @dataclass(frozen=True)
 class Curves:
-    """Metrics along the paths of all of a method's candidates, [point, candidate, seed] each."""
+    """Counts along the paths of all of a method's candidates, [point, candidate, seed, ...] each."""
 
-    validation: Metrics
-    test: Metrics
+    validation: Counts
+    test: Counts
 
     @property
     def start(self) -> Metrics:
         """Each seed's test metrics before the second stage; all candidates start there."""
-        return self.test.map(lambda metric: metric[0, 0])
+        return metrics(self.test[0, 0])
 
     def choose(self, rule: Rule) -> Metrics:
         """For each seed, the test metrics of the point and candidate that the rule likes best on validation."""
-        start = self.validation.map(lambda metric: metric[0])
-        wishes = torch.stack(
-            [
-                rule(number, self.validation.map(itemgetter(number)), start)
-                for number in range(len(self.validation.accuracy))
-            ]
-        )
-        best = wishes.flatten(0, 1).argmin(0, keepdim=True)
-        return self.test.map(lambda metric: metric.flatten(0, 1).gather(0, best)[0])
+        validation, test = (part.reshape(-1, *part.shape[2:]) for part in (self.validation, self.test))
+        points, candidates = self.validation.shape[:2]
+        step = np.repeat(np.arange(points), candidates)
+        best = np.maximum(rule.choose(validation, self.validation[0, 0], step), 0)
+        return metrics(test[best, np.arange(len(best))])
 
 
 def compare(
@@ -98,7 +95,8 @@ def compare(
             _curves(pack, plain.model, table, split, seeds, second, _share(progress, name, number, len(packs)))
             for number, pack in enumerate(packs)
         ]
-        return Curves(_joined([part.validation for part in parts]), _joined([part.test for part in parts]))
+        validation, test = ([getattr(part, name) for part in parts] for name in ("validation", "test"))
+        return Curves(np.concatenate(validation, axis=1), np.concatenate(test, axis=1))
 
     return {name: trained(name, several) for name, several in candidates.items()}
 
@@ -130,20 +128,11 @@ def _curves(
         progress=progress,
     )
     points = trained.state.path.points
-    validation, test = [point.validation for point in points], [point.test for point in points if point.test]
-    return Curves(_by_candidate(validation, times), _by_candidate(test, times))
+    test = [point.test_counts for point in points if point.test_counts is not None]
+    return Curves(_by_candidate([point.validation_counts for point in points], times), _by_candidate(test, times))
 
 
-def _by_candidate(points: Sequence[Metrics], candidates: int) -> Metrics:
-    """The path's metrics as [point, candidate, seed]."""
-    return _stacked(points).map(lambda metric: metric.view(len(points), candidates, -1))
-
-
-def _stacked(several: Sequence[Metrics]) -> Metrics:
-    """Metrics with a new first axis over the several."""
-    return Metrics(*(torch.stack(parts) for parts in zip(*map(astuple, several), strict=True)))
-
-
-def _joined(several: Sequence[Metrics]) -> Metrics:
-    """Metrics of several packs, laid side by side along the candidates."""
-    return Metrics(*(torch.cat(parts, dim=1) for parts in zip(*map(astuple, several), strict=True)))
+def _by_candidate(points: Sequence[np.ndarray], candidates: int) -> np.ndarray:
+    """The path's counts as [point, candidate, seed, ...]."""
+    whole = np.stack(points)
+    return whole.reshape(len(points), candidates, -1, *whole.shape[2:])

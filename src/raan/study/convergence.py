@@ -19,6 +19,7 @@ from torch import Tensor
 
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.fairness.rule import LAST
 from raan.methods.method import Scope, cross_entropy
 from raan.methods.raan import RAAN
 from raan.models.model import Architecture, Model
@@ -29,7 +30,6 @@ from raan.study.options import ConvergenceOptions
 from raan.study.over_seeds import over_seeds
 from raan.study.sources import DATA
 from raan.study.study import Study
-from raan.training.selection import Last
 from raan.training.train import Schedule, State, begin, train
 from raan.training.update import Update
 
@@ -124,7 +124,7 @@ def _epochs(
     """The state where each epoch begins."""
     everywhere = rows.expand(len(seeds), -1)
     split = Split(everywhere, everywhere[:, :1], everywhere[:, :1])  # nothing is selected: one row does
-    state = begin(method, model, table, split, schedule, Last())
+    state = begin(method, model, table, split, schedule, LAST)
     for epoch in range(1, epochs + 1):
         yield state
         state = train(method, model, table, split, seeds, replace(schedule, epochs=epoch), resume=state)

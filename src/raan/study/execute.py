@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import product
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -17,12 +17,12 @@ from typing import Any
 
 import torch
 
+from raan.fairness.rule import Rule
 from raan.study.plan import Pack, packs
 from raan.study.results import Record, Results, opened
 from raan.study.study import Study
 from raan.study.threads import one_thread
 from raan.study.training import chosen, steps_of, train_pack
-from raan.training.selection import BestWithin
 
 Progress = Callable[[int, int, int], None]
 """Told how many steps are done and of how many, all runs counted, and how many runs are finished."""
@@ -66,7 +66,7 @@ def carry_out(
         return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
 
 
-def _train(left: Sequence[Pack], results: Results, rule: BestWithin, workers: int, meter: "_Meter") -> None:
+def _train(left: Sequence[Pack], results: Results, rule: Rule, workers: int, meter: "_Meter") -> None:
     """Train the packs that are left, here or in workers, and append each as it ends."""
     with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
         if workers == 1:
@@ -81,7 +81,7 @@ def _train(left: Sequence[Pack], results: Results, rule: BestWithin, workers: in
 
 
 def _in_workers(
-    left: Sequence[Pack], rule: BestWithin, store: Path, workers: int, meter: "_Meter"
+    left: Sequence[Pack], rule: Rule, store: Path, workers: int, meter: "_Meter"
 ) -> Iterator[tuple[int, list[Record]]]:
     """The packs' records as they come, from processes that were born anew, not forked."""
     context = multiprocessing.get_context("spawn")
@@ -130,7 +130,7 @@ def _begin(told: Connection, lock: Any) -> None:
     warnings.simplefilter("ignore")
 
 
-def _work(number: int, pack: Pack, rule: BestWithin, store: Path) -> list[Record]:
+def _work(number: int, pack: Pack, rule: Rule, store: Path) -> list[Record]:
     def tell(done: int, total: int) -> None:
         with _lock:
             _told.send((number, done))
@@ -197,7 +197,7 @@ def _told_of_data(record: Record) -> str:
     return json.dumps([record.data, record.seed, record.configuration["data"]])
 
 
-def _as_told_now(results: Results, planned: Sequence[Pack], rule: BestWithin) -> None:
+def _as_told_now(results: Results, planned: Sequence[Pack], rule: Rule) -> None:
     """Let every record say what the study says now: names and rule may have been others when the run was made."""
     for pack in planned:
         for run, (candidate, _) in zip(pack.runs, product(pack.candidates, pack.seeds), strict=True):
@@ -212,8 +212,8 @@ def _as_told_now(results: Results, planned: Sequence[Pack], rule: BestWithin) ->
                 results.done[run] = _chosen_by(rule, record)
 
 
-def _chosen_by(rule: BestWithin, record: Record) -> Record:
+def _chosen_by(rule: Rule, record: Record) -> Record:
     """The record with the point that the rule chooses."""
-    if record.chosen["rule"] == asdict(rule):
+    if record.chosen["rule"] == {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop}:
         return record
-    return replace(record, chosen=chosen(rule, record.metrics("validation"), record.metrics("test")))
+    return replace(record, chosen=chosen(rule, record.counts("validation"), record.counts("test")))

@@ -13,6 +13,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.table import Table
+from raan.fairness.rule import Rule
 from raan.files.write import write_text
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model
@@ -25,7 +26,6 @@ from raan.study.summary import choose, comparisons
 from raan.study.threads import one_thread
 from raan.study.training import problem_of, start_of, trained
 from raan.study.views import planned
-from raan.training.selection import BestWithin
 
 
 class _Run(NamedTuple):
@@ -81,7 +81,7 @@ def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_
 
 
 def _explained(
-    title: str, runs: Sequence[_Run], rule: BestWithin, store: Path
+    title: str, runs: Sequence[_Run], rule: Rule, store: Path
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The weights that each method gives the training rows, and maps of test rows in each embedding."""
     weights: list[dict[str, Any]] = []

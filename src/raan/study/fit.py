@@ -9,6 +9,8 @@ from torch import Tensor
 
 from raan.data.split import Split
 from raan.data.table import UNKNOWN, Table
+from raan.fairness.aims import AIMS
+from raan.fairness.rule import HAIR
 from raan.methods.method import alike
 from raan.study.compare import four_each
 from raan.study.own.boosting import Plain, Rows
@@ -16,11 +18,10 @@ from raan.study.own.budget import affordable
 from raan.study.own.classifier import TableClassifier
 from raan.study.own.clock import Clock
 from raan.study.own.networks import Effort, Ground, plain_training, walks
-from raan.study.own.points import Choice, Walk, loss, settle
+from raan.study.own.points import Choice, Walk, settle
 from raan.study.own.reweighted import GIVEN, Search, affordable_search, given, searched
 from raan.tabular.frame import Loaded
 from raan.tabular.words import listed
-from raan.training.selection import Aim
 
 LEAST_JUDGED = 10
 """A group with fewer validation rows of some class is too small to judge by."""
@@ -36,7 +37,7 @@ BOOSTING_SHARE = 0.6
 class Wish:
     """What the user asks for: the aim, the accuracy that it may cost, the time, and the seed of everything."""
 
-    aim: Aim = "equalized_odds"
+    aim: str = "equalized_odds"
     accuracy_drop: float = 0.005
     seconds: float = 300.0
     seed: int = 0
@@ -61,9 +62,8 @@ class Fit:
 
         One that serves it about as well is chosen too, if it is more accurate.
         """
-        aim = self.wish.aim
-        hair = 1e-9  # it keeps rounding from deciding
-        better = loss(aim, self.chosen.validation) < loss(aim, self.plain.validation) - hair
+        aim = AIMS[self.wish.aim]
+        better = aim.loss(self.chosen.validation) < aim.loss(self.plain.validation) - HAIR
         return not self.chosen.plain and bool(better)
 
     @property

@@ -9,9 +9,8 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-import torch
+import numpy as np
 from jaxtyping import Float
-from torch import Tensor
 
 from raan.fairness.metrics import Metrics, metrics
 from raan.files.lock import Locked, lock
@@ -48,10 +47,10 @@ class Record:
     test: Sequence[Sequence[int]]
     chosen: Mapping[str, Any]
 
-    def counts(self, part: str = "test") -> Float[Tensor, "point label attribute prediction"]:
+    def counts(self, part: str = "test") -> Float[np.ndarray, "point label attribute prediction"]:
         """The counts along the path on the test or the validation rows."""
-        flat = torch.tensor(getattr(self, part), dtype=torch.float64)
-        return flat.view(len(flat), len(self.classes), len(self.attributes) + 1, len(self.classes))
+        flat = np.array(getattr(self, part), dtype=np.float64)
+        return flat.reshape(len(flat), len(self.classes), len(self.attributes) + 1, len(self.classes))
 
     def metrics(self, part: str = "test") -> Metrics:
         """The metrics along the path."""

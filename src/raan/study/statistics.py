@@ -3,9 +3,9 @@
 import math
 from dataclasses import dataclass
 
+import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student  # type: ignore[import-untyped]
-from torch import Tensor
 
 LEVEL = 0.95
 
@@ -26,13 +26,13 @@ class Estimate:
         return self.low > 0 or self.high < 0
 
 
-def estimate(values: Float[Tensor, "seed"]) -> Estimate:
+def estimate(values: Float[np.ndarray, "seed"]) -> Estimate:
     """The mean over seeds, and how sure it is; one seed alone has neither spread nor interval."""
     seeds = len(values)
-    mean = values.mean().item()
+    mean = float(values.mean())
     if seeds < 2:
         return Estimate(mean, math.nan, math.nan, math.nan, seeds)
-    deviation = values.std().item()
+    deviation = float(values.std(ddof=1))
     half = float(student.ppf((1 + LEVEL) / 2, seeds - 1)) * deviation / math.sqrt(seeds)
     return Estimate(mean, deviation, mean - half, mean + half, seeds)
 
@@ -45,7 +45,7 @@ class Difference:
     p_value: float
 
 
-def difference(ours: Float[Tensor, "seed"], theirs: Float[Tensor, "seed"]) -> Difference:
+def difference(ours: Float[np.ndarray, "seed"], theirs: Float[np.ndarray, "seed"]) -> Difference:
     """Ours minus theirs, seed by seed; the same in every seed and zero has no p-value."""
     shift = estimate(ours - theirs)
     error = shift.deviation / math.sqrt(shift.seeds) if shift.seeds else math.nan

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from raan.fairness.aims import AIMS
+from raan.fairness.rule import ACCURACY_DROP, Rule
 from raan.methods import METHODS, grid
 from raan.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.study.options import read_options
 from raan.study.sources import DATA
-from raan.training.selection import Aim, BestWithin
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]
@@ -59,7 +60,7 @@ class Study:
     kind: Kind = "comparison"
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     styles: tuple[str, ...] = ("adam",)
-    select: BestWithin = BestWithin("worst_group", 0.01)
+    select: Rule = Rule()
     first: Stage = Stage()
     second: Stage = Stage()
     data: tuple[Data, ...] = ()
@@ -174,16 +175,16 @@ def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
     return tuple(listed)
 
 
-def _select(source: Source, content: Mapping[str, Any]) -> BestWithin:
+def _select(source: Source, content: Mapping[str, Any]) -> Rule:
     """The rule that selects, on validation rows."""
     check_keys(source, ("select",), content, ("aim", "accuracy_drop"))
     aim = content.get("aim", "worst_group")
-    source.check_choice(Where(("select",), "aim"), aim, get_args(Aim))
-    drop = content.get("accuracy_drop", 0.01)
+    source.check_choice(Where(("select",), "aim"), aim, tuple(AIMS))
+    drop = content.get("accuracy_drop", ACCURACY_DROP)
     if not _is_number(drop) or not 0 <= drop <= 1:
         where = Where(("select",), "accuracy_drop")
         raise source.fault(where, f"{drop!r}; expected a share between 0 and 1, such as 0.01 for one point")
-    return BestWithin(aim, float(drop))
+    return Rule(aim, float(drop))
 
 
 def _stage(source: Source, name: str, content: Mapping[str, Any]) -> Stage:

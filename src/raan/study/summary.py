@@ -4,18 +4,15 @@ import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from operator import itemgetter
 from typing import Any
 
-import torch
+import numpy as np
 from jaxtyping import Float, Int
-from torch import Tensor
 
 from raan.fairness.metrics import Metrics, group_accuracy, metrics
-from raan.study.compare import Curves
+from raan.fairness.rule import LAST, Rule
 from raan.study.results import Record
 from raan.study.statistics import Difference, difference
-from raan.training.selection import BestWithin, Last, Rule
 
 BASELINE = "Vanilla"
 
@@ -36,15 +33,15 @@ class Paths:
     seeds: tuple[int, ...]
     left_out: tuple[int, ...]  # seeds that some candidate lacks
     diverged: int
-    length: Int[Tensor, "candidate seed"]
-    step: Int[Tensor, "point candidate seed"]
-    validation: Float[Tensor, "point candidate seed label slot prediction"]
-    test: Float[Tensor, "point candidate seed label slot prediction"]
+    length: Int[np.ndarray, "candidate seed"]
+    step: Int[np.ndarray, "point candidate seed"]
+    validation: Float[np.ndarray, "point candidate seed label slot prediction"]
+    test: Float[np.ndarray, "point candidate seed label slot prediction"]
 
     @cached_property
-    def curves(self) -> Curves:
-        """The metrics of every point."""
-        return Curves(metrics(self.validation), metrics(self.test))
+    def on_test(self) -> Metrics:
+        """The metrics of every point on test rows."""
+        return metrics(self.test)
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,11 +49,11 @@ class Choice:
     """The candidate and the point of its path that were chosen for each seed, and how good they are."""
 
     seeds: tuple[int, ...]
-    candidate: Int[Tensor, "seed"]
-    point: Int[Tensor, "seed"]
+    candidate: Int[np.ndarray, "seed"]
+    point: Int[np.ndarray, "seed"]
     validation: Metrics
     test: Metrics
-    group: Float[Tensor, "seed label attribute"]  # test accuracy of each
+    group: Float[np.ndarray, "seed label attribute"]  # test accuracy of each
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,20 +80,17 @@ def comparisons(records: Sequence[Record], rule: Rule | None = None) -> list[Com
 
 def choose(paths: Paths, rule: Rule) -> Choice:
     """For each seed, the candidate and point that the rule likes best on validation rows."""
-    validation = paths.curves.validation
-    start = validation.map(itemgetter(0))
-    wishes = torch.stack(
-        [rule(number, validation.map(itemgetter(number)), start) for number in range(len(paths.step))]
-    )
-    best = wishes.flatten(0, 1).argmin(0)
+    every = paths.validation.reshape(-1, *paths.validation.shape[2:])  # points outermost
+    step = np.repeat(np.arange(len(paths.step)), len(paths.candidates))
+    best = np.maximum(rule.choose(every, paths.validation[0, 0], step), 0)  # all candidates start at one point
     candidate = best % len(paths.candidates)
-    last = paths.length.gather(0, candidate.unsqueeze(0))[0] - 1
-    return _choice(paths, candidate, (best // len(paths.candidates)).minimum(last))
+    last = paths.length[candidate, np.arange(len(paths.seeds))] - 1
+    return _choice(paths, candidate, np.minimum(best // len(paths.candidates), last))
 
 
 def start(paths: Paths) -> Choice:
     """Where every candidate starts: the end of plain training."""
-    first = torch.zeros(len(paths.seeds), dtype=torch.long)
+    first = np.zeros(len(paths.seeds), dtype=np.int64)
     return _choice(paths, first, first)
 
 
@@ -108,7 +102,7 @@ def baseline(comparison: Comparison) -> tuple[str, Choice]:
     return "plain training", start(next(iter(comparison.methods.values())))
 
 
-def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], Tensor]) -> Difference:
+def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], np.ndarray]) -> Difference:
     """The difference of a measure, [seed], over the seeds that both have."""
     common = [seed for seed in ours.seeds if seed in theirs.seeds]
     left, right = (measure(side)[[side.seeds.index(seed) for seed in common]] for side in (ours, theirs))
@@ -118,8 +112,8 @@ def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], Tensor]) ->
 def rule_of(described: Any) -> Rule:
     """The rule that a record says it was chosen by."""
     if isinstance(described, Mapping) and "aim" in described:
-        return BestWithin(described["aim"], described.get("accuracy_drop", BestWithin().accuracy_drop))
-    return Last()
+        return Rule(described["aim"], described.get("accuracy_drop", Rule().accuracy_drop))
+    return LAST
 
 
 def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -174,10 +168,10 @@ def _paths(method: str, records: Sequence[Record]) -> Paths | None:
         tuple(complete),
         tuple(seed for seed in seeds if seed not in complete),
         sum(record.diverged is not None for row in table for record in row),
-        torch.tensor([[len(record.step) for record in row] for row in table]),
-        torch.stack(
-            [torch.stack([_longer(torch.tensor(record.step), points) for record in row]) for row in table]
-        ).movedim(-1, 0),
+        np.array([[len(record.step) for record in row] for row in table]),
+        np.moveaxis(
+            np.array([[_longer(np.array(record.step), points) for record in row] for row in table]), -1, 0
+        ),
         _counts(table, points, "validation"),
         _counts(table, points, "test"),
     )
@@ -206,20 +200,24 @@ def _differences(left: Mapping[str, Any], right: Mapping[str, Any]) -> Iterator[
 
 def _counts(
     table: Sequence[Sequence[Record]], points: int, part: str
-) -> Float[Tensor, "point candidate seed label slot prediction"]:
+) -> Float[np.ndarray, "point candidate seed label slot prediction"]:
     """The counts of a table of runs, [candidate][seed]."""
-    whole = [torch.stack([_longer(record.counts(part), points) for record in row]) for row in table]
-    return torch.stack(whole).movedim(2, 0)
+    return np.moveaxis(_stack(table, lambda record: _longer(record.counts(part), points)), 2, 0)
 
 
-def _longer(path: Tensor, points: int) -> Tensor:
+def _stack(table: Sequence[Sequence[Record]], of: Callable[[Record], np.ndarray]) -> np.ndarray:
+    """An array of each run, [candidate, seed, ...]."""
+    return np.array([[of(record) for record in row] for row in table])
+
+
+def _longer(path: np.ndarray, points: int) -> np.ndarray:
     """The path, [point, ...], its last point repeated."""
-    return path[torch.arange(points).clamp(max=len(path) - 1)]
+    return path[np.minimum(np.arange(points), len(path) - 1)]
 
 
-def _choice(paths: Paths, candidate: Int[Tensor, "seed"], point: Int[Tensor, "seed"]) -> Choice:
+def _choice(paths: Paths, candidate: Int[np.ndarray, "seed"], point: Int[np.ndarray, "seed"]) -> Choice:
     """These points, one for each seed, with their metrics."""
-    seed = torch.arange(len(paths.seeds))
+    seed = np.arange(len(paths.seeds))
     test = paths.test[point, candidate, seed]
     return Choice(
         paths.seeds,

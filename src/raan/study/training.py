@@ -4,19 +4,19 @@ import json
 import platform
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, astuple, replace
+from dataclasses import astuple, replace
 from functools import lru_cache
 from importlib.metadata import version
 from itertools import product
-from operator import itemgetter
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
 import torch
-from torch import Tensor
 
 from raan.data.split import Split
 from raan.fairness.metrics import Metrics, metrics
+from raan.fairness.rule import LAST, Rule
 from raan.files.write import write_whole
 from raan.methods.method import Method, Refit, stack
 from raan.models.model import Architecture, Model, linear, mlp
@@ -24,7 +24,6 @@ from raan.study.plan import Pack, hash_of
 from raan.study.results import Record
 from raan.study.sources import DATA, Problem
 from raan.study.study import Stage
-from raan.training.selection import BestWithin, Last, Rule
 from raan.training.stages import Trained, first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update
@@ -34,9 +33,7 @@ Progress = Callable[[int, int], None]
 ARCHITECTURES = {"mlp": mlp, "linear": linear}
 
 
-def train_pack(
-    pack: Pack, rule: BestWithin, store: Path, progress: Progress = lambda done, total: None
-) -> list[Record]:
+def train_pack(pack: Pack, rule: Rule, store: Path, progress: Progress = lambda done, total: None) -> list[Record]:
     """The records of the pack's runs; the first stage is taken from the store, or trained and left there."""
     problem = problem_of(pack)
     return _records(pack, problem, trained(pack, problem, store, progress=progress), rule)
@@ -46,7 +43,7 @@ def trained(
     pack: Pack,
     problem: Problem,
     store: Path,
-    rule: Rule = Last(),
+    rule: Rule = LAST,
     progress: Progress = lambda done, total: None,
 ) -> Trained:
     """The pack at the end of its second stage, from the first stage that the store holds or comes to hold."""
@@ -131,11 +128,11 @@ def first_stage_key(pack: Pack) -> str:
     return hash_of({**pack.configuration(), "second": None, "seeds": pack.seeds})
 
 
-def _records(pack: Pack, problem: Problem, trained: Trained, rule: BestWithin) -> list[Record]:
+def _records(pack: Pack, problem: Problem, trained: Trained, rule: Rule) -> list[Record]:
     """A record for each run, candidates outermost."""
     points = trained.state.path.points
-    validation = torch.stack([point.validation_counts for point in points])
-    test = torch.stack([cast(Tensor, point.test_counts) for point in points])
+    validation = np.stack([point.validation_counts for point in points])
+    test = np.stack([cast(np.ndarray, point.test_counts) for point in points])
     failed = trained.state.failed.tolist()
     common: dict[str, Any] = {
         "study": pack.study,
@@ -157,29 +154,25 @@ def _records(pack: Pack, problem: Problem, trained: Trained, rule: BestWithin) -
             diverged=None if failed[number] < 0 else failed[number],
             validation=_flat(validation[:, number]),
             test=_flat(test[:, number]),
-            chosen=chosen(rule, metrics(validation[:, number]), metrics(test[:, number])),
+            chosen=chosen(rule, validation[:, number], test[:, number]),
             **common,
         )
         for number, (candidate, seed) in enumerate(product(pack.candidates, pack.seeds))
     ]
 
 
-def _flat(counts: Tensor) -> list[list[int]]:
-    return cast(list[list[int]], counts.flatten(1).long().tolist())
+def _flat(counts: np.ndarray) -> list[list[int]]:
+    return counts.reshape(len(counts), -1).astype(np.int64).tolist()
 
 
-def chosen(rule: BestWithin, validation: Metrics, test: Metrics) -> dict[str, Any]:
+def chosen(rule: Rule, validation: np.ndarray, test: np.ndarray) -> dict[str, Any]:
     """The point of one run's path that the rule likes best on validation, and its metrics on both parts."""
-    start = validation.map(itemgetter(0))
-    wishes = torch.stack(
-        [rule(number, validation.map(itemgetter(number)), start) for number in range(len(validation.accuracy))]
-    )
-    point = int(wishes.argmin())
+    point = max(int(rule.choose(validation, validation[0])), 0)
     return {
-        "rule": asdict(rule),
+        "rule": {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop},
         "point": point,
-        "validation": _rounded(validation.map(itemgetter(point))),
-        "test": _rounded(test.map(itemgetter(point))),
+        "validation": _rounded(metrics(validation[point])),
+        "test": _rounded(metrics(test[point])),
     }
 
 

@@ -4,7 +4,9 @@ import os
 from pathlib import Path as File
 from typing import Any
 
+import numpy as np
 import torch
+from torch import Tensor
 
 from raan.methods.method import Memory
 from raan.training.path import Path, Point
@@ -22,8 +24,8 @@ def save(state: State, file: str | File) -> None:
         "moments": tuple(state.moments),
         "memory": tuple(state.memory),
         "failed": state.failed,
-        "points": [(point.step, point.validation_counts, point.test_counts) for point in path.points],
-        "choice": (path.wish, path.chosen, path.chosen_step),
+        "points": [(it.step, _tensor(it.validation_counts), _tensor(it.test_counts)) for it in path.points],
+        "choice": (_tensor(path.wish), path.chosen, path.chosen_step),
     }
     part = File(f"{file}.part")
     torch.save(content, part)
@@ -33,7 +35,8 @@ def save(state: State, file: str | File) -> None:
 def load(file: str | File) -> State:
     """The state that `save` wrote; only tensors and plain values are read."""
     content: dict[str, Any] = torch.load(file, weights_only=True)
-    points = tuple(Point(*point) for point in content["points"])
+    points = tuple(Point(step, *map(_array, counts)) for step, *counts in content["points"])
+    wish, *choice = content["choice"]
     return State(
         content["epoch"],
         content["step"],
@@ -41,5 +44,13 @@ def load(file: str | File) -> State:
         Moments(*content["moments"]),
         Memory(*content["memory"]),
         content["failed"],
-        Path(points, *content["choice"]),
+        Path(points, _array(wish), *choice),
     )
+
+
+def _tensor(array: np.ndarray | None) -> Tensor | None:
+    return None if array is None else torch.from_numpy(array)
+
+
+def _array(tensor: Tensor | None) -> Any:
+    return None if tensor is None else tensor.numpy()

@@ -3,12 +3,13 @@
 from dataclasses import dataclass
 from functools import cached_property
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.fairness.metrics import Metrics, metrics
-from raan.training.selection import Rule
+from raan.fairness.rule import Rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,8 +17,8 @@ class Point:
     """Where every run stands after so many steps. Rules see the validation rows only."""
 
     step: int
-    validation_counts: Float[Tensor, "run label attribute prediction"]
-    test_counts: Float[Tensor, "run label attribute prediction"] | None = None
+    validation_counts: Float[np.ndarray, "run label attribute prediction"]
+    test_counts: Float[np.ndarray, "run label attribute prediction"] | None = None
 
     @cached_property
     def validation(self) -> Metrics:
@@ -35,7 +36,7 @@ class Path:
     """The points so far, and for each run the parameters at the one its rule likes best."""
 
     points: tuple[Point, ...]
-    wish: Float[Tensor, "run"]  # the rule's smallest number so far
+    wish: Float[np.ndarray, "run"]  # the rule's smallest number so far
     chosen: Float[Tensor, "run parameter"]
     chosen_step: Int[Tensor, "run"]
 
@@ -43,15 +44,16 @@ class Path:
     def start(parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> "Path":
         """The path whose only point is the model as it came."""
         steps = torch.full((len(parameters),), point.step, device=parameters.device)
-        return Path((point,), rule(point.step, point.validation, point.validation), parameters, steps)
+        wish = rule.wish(point.validation_counts, point.validation_counts, point.step)
+        return Path((point,), wish, parameters, steps)
 
     def then(self, parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> "Path":
         """The path with one more point; of equal points the earlier one stays chosen."""
-        wish = rule(point.step, point.validation, self.points[0].validation)
-        better = wish < self.wish
+        wish = rule.wish(point.validation_counts, self.points[0].validation_counts, point.step)
+        better = torch.from_numpy(np.asarray(wish < self.wish)).to(parameters.device)
         return Path(
             (*self.points, point),
-            torch.where(better, wish, self.wish),
+            np.minimum(wish, self.wish),
             torch.where(better.unsqueeze(-1), parameters, self.chosen),
             torch.where(better, point.step, self.chosen_step),
         )

@@ -7,12 +7,12 @@ import torch
 
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Refit, Scope, no_memory
 from raan.models.model import Architecture, Model
 from raan.training.evaluate import embedded
 from raan.training.path import Path
-from raan.training.selection import Last, Rule
 from raan.training.train import Progress, Schedule, State, point, train
 
 
@@ -47,7 +47,7 @@ def second_stage(
     split: Split,
     seeds: Sequence[int],
     schedule: Schedule = Schedule(),
-    rule: Rule = Last(),
+    rule: Rule = LAST,
     *,
     progress: Progress = lambda done, total: None,
 ) -> Trained:

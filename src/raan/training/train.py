@@ -12,11 +12,11 @@ from torch import Tensor
 from raan.data.batches import Batch, batches, flat_index
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
 from raan.training.evaluate import group_counts
 from raan.training.path import Path, Point
-from raan.training.selection import Last, Rule
 from raan.training.update import Moments, Update
 
 Progress = Callable[[int, int], None]
@@ -69,7 +69,7 @@ def train(
     split: Split,
     seeds: Sequence[int],
     schedule: Schedule = Schedule(),
-    rule: Rule = Last(),
+    rule: Rule = LAST,
     *,
     resume: State | None = None,
     progress: Progress = lambda done, total: None,

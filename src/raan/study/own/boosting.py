@@ -11,7 +11,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.fairness.metrics import Counts, count
+from raan.fairness.counts import Counts, count
 from raan.reweighting.estimator import AANReweighting
 from raan.reweighting.fitting import fit_weighted
 from raan.study.own.points import Walk
@@ -48,9 +48,9 @@ class Rows:
         return validation, test
 
     def _counts(self, model: AANReweighting, rows: Int[torch.Tensor, "row"]) -> Counts:
-        predicted = torch.from_numpy(np.asarray(model.predict(self.features(rows))).astype(np.int64))
+        predicted = np.asarray(model.predict(self.features(rows))).astype(np.int64)
         table = self.table
-        return count(table.label[rows], table.attribute[rows], predicted, table.classes, table.attributes)
+        return count(self.label(rows), table.attribute[rows].numpy(), predicted, table.classes, table.attributes)
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ AIMS = {
 
 def audited(fit: Fit, choice: Choice) -> Audit:
     """The audit of a choice on the test rows, from its counts: every test row as often as it was counted."""
-    cells = choice.walk.test[choice.point].long()
+    cells = torch.from_numpy(choice.walk.test[choice.point]).long()
     label, attribute, prediction = (
         part.repeat_interleave(cells.flatten()) for part in torch.cartesian_prod(*map(torch.arange, cells.shape)).T
     )

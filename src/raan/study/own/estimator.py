@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from raan.estimators.classifier import RAANClassifier
-from raan.estimators.history import History
+from raan.fairness.frontier import Frontier
 from raan.methods.method import Method
 from raan.methods.raan import RAAN
 from raan.models.model import Model, Scaling
@@ -33,7 +33,7 @@ def as_estimator(
         dropout=model.dropout,
         **_dials(method),
     )
-    fitted.encoder_, fitted.model_, fitted.history_, fitted.groups_ = None, network, History(), ()
+    fitted.encoder_, fitted.model_, fitted.frontier_, fitted.groups_ = None, network, Frontier.empty(), ()
     fitted.classes_, fitted.n_features_in_ = np.arange(head[-1]), hidden[0]
     return fitted
 

@@ -15,6 +15,7 @@ from raan.data.split import Split
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.estimators.classifier import RAANClassifier
+from raan.fairness.rule import LAST
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Scope, stack
 from raan.models.model import Model, mlp
@@ -23,7 +24,6 @@ from raan.study.own.clock import Clock, OutOfTime
 from raan.study.own.estimator import as_estimator
 from raan.study.own.points import Walk
 from raan.training.evaluate import embedded
-from raan.training.selection import Last
 from raan.training.train import Schedule, State, begin, train
 
 RATE = 1e-3
@@ -86,8 +86,8 @@ class Stop(NamedTuple):
     step: int
     parameters: Float[Tensor, "run parameter"]
     failed: Int[Tensor, "run"]
-    validation: Float[Tensor, "run label attribute prediction"]
-    test: Float[Tensor, "run label attribute prediction"]
+    validation: Float[np.ndarray, "run label attribute prediction"]
+    test: Float[np.ndarray, "run label attribute prediction"]
 
 
 def walks(
@@ -125,8 +125,8 @@ def _walks(
 ) -> Iterator[Walk]:
     """One walk for each run of the pack."""
     starts = len(several.seeds) // len(pack)
-    validation = torch.stack([stop.validation for stop in stops], dim=1)
-    test = torch.stack([stop.test for stop in stops], dim=1)
+    validation = np.stack([stop.validation for stop in stops], axis=1)
+    test = np.stack([stop.test for stop in stops], axis=1)
     for run, seed in enumerate(several.seeds):
         candidate = pack[run // starts]
         failed = int(stops[-1].failed[run])
@@ -154,7 +154,7 @@ def _states(
 ) -> Iterator[State]:
     """The state before the first step, and after each part of each epoch."""
     schedule = replace(effort.schedule, learning_rate=rates)
-    state = begin(method, model, ground.table, ground.split, schedule, Last())
+    state = begin(method, model, ground.table, ground.split, schedule, LAST)
     yield state
     for epoch in range(effort.epochs):
         for part in _dealt(ground, epoch, effort.parts):

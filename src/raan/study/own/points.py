@@ -6,28 +6,13 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
-import torch
-from jaxtyping import Float
-from torch import Tensor
 
-from raan.fairness.bootstrap import resample
-from raan.fairness.metrics import Counts, Metrics, metrics
-from raan.training.selection import Aim
+from raan.fairness.counts import Counts
+from raan.fairness.metrics import Metrics, metrics
+from raan.fairness.rule import Rule
 
 PLAIN = ("Vanilla", "Boosting")
 """The methods that know of no groups: the references that a gain is measured against."""
-
-METRICS: dict[Aim, str] = {
-    "equalized_odds": "equalized_odds_gap",
-    "demographic_parity": "demographic_parity_gap",
-    "worst_group": "worst_group_accuracy",
-}
-
-TIE = 0.001
-"""Points whose aim differs by less, noise considered, are equally good for it, and the most accurate is taken."""
-
-REPLICATES = 500
-"""Bootstrap samples that tell the noise of the aim on validation rows."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,6 +51,11 @@ class Choice(NamedTuple):
         return self.walk.plain or self.point == 0
 
     @property
+    def counts(self) -> Counts:
+        """Its predictions on validation rows, counted."""
+        return np.asarray(self.walk.validation[self.point])
+
+    @property
     def validation(self) -> Metrics:
         """Its metrics on validation rows."""
         return self.walk.on_validation.map(lambda metric: metric[self.point])
@@ -76,46 +66,13 @@ class Choice(NamedTuple):
         return metrics(self.walk.test[self.point])
 
 
-@dataclass(frozen=True)
-class Within:
-    """The best point for the aim among those that lose at most `accuracy_drop` against a reference.
-
-    A gap counts as the root of its square plus that of its standard error, `noise`: gaps far above the noise
-    compare as they are, and those within it are nearly alike. Else luck with a few rows would cost accuracy.
-    """
-
-    aim: Aim
-    accuracy_drop: float
-    noise: float = 0.0
-
-    @classmethod
-    def of(cls, aim: Aim, accuracy_drop: float, reference: Choice) -> "Within":
-        """The rule with the noise that the reference's validation rows have."""
-        replicates = metrics(
-            resample(reference.walk.validation[reference.point], REPLICATES, np.random.default_rng(0))
-        )
-        return cls(aim, accuracy_drop, float(np.nanstd(loss(aim, replicates).numpy())))
-
-    def choose(self, walks: Iterable[Walk], reference: Choice) -> Choice | None:
-        """The point that the rule likes best; None where no point is allowed, or the aim is undefined in all."""
-        places = [Choice(walk, point) for walk in walks for point in range(len(walk.step))]
-        if not places:
-            return None
-        accuracy = torch.stack([place.validation.accuracy for place in places])
-        wish = torch.stack([loss(self.aim, place.validation) for place in places])
-        least = reference.validation.accuracy - self.accuracy_drop - 1e-9  # a hair keeps rounding from deciding
-        wish = wish if self.aim == "worst_group" else wish.hypot(torch.tensor(self.noise, dtype=wish.dtype))
-        wish = wish.masked_fill(wish.isnan() | (accuracy < least), torch.inf)
-        if not wish.isfinite().any():
-            return None
-        as_good = wish <= wish.min() + TIE
-        return places[int(accuracy.masked_fill(~as_good, -torch.inf).argmax())]
-
-
-def loss(aim: Aim, measured: Metrics) -> Float[Tensor, "*lead"]:
-    """How far the metrics are from the aim; less is better."""
-    value: Tensor = getattr(measured, METRICS[aim])
-    return 1 - value if aim == "worst_group" else value
+def choose(rule: Rule, walks: Iterable[Walk], reference: Choice) -> Choice | None:
+    """The point that the rule takes; None where no point is allowed, or the aim is undefined in all."""
+    places = [Choice(walk, point) for walk in walks for point in range(len(walk.step))]
+    if not places:
+        return None
+    found = int(rule.choose(np.stack([place.counts for place in places]), reference.counts))
+    return None if found < 0 else places[found]
 
 
 def most_accurate(walks: Sequence[Walk]) -> Choice:
@@ -124,11 +81,11 @@ def most_accurate(walks: Sequence[Walk]) -> Choice:
     return max(places, key=lambda place: float(place.validation.accuracy))
 
 
-def settle(walks: Sequence[Walk], aim: Aim, accuracy_drop: float) -> tuple[Choice, Choice]:
+def settle(walks: Sequence[Walk], aim: str, accuracy_drop: float) -> tuple[Choice, Choice]:
     """The most accurate plain point, and the point to save: the best by the rule, or the former if that is plain.
 
     Among plain points, a better one for the aim is so by luck with the validation rows: nothing made it fairer.
     """
     reference = most_accurate(walks)
-    best = Within.of(aim, accuracy_drop, reference).choose(walks, reference)
+    best = choose(Rule(aim, accuracy_drop).judged_by(reference.counts), walks, reference)
     return reference, reference if best is None or best.plain else best

@@ -4,21 +4,20 @@ from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
 
+from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
+from raan.fairness.rule import TIE, Rule
 from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.study.fit import Fit
-from raan.study.own.points import Choice, Walk, Within, most_accurate
+from raan.study.own.points import Choice, Walk, choose, most_accurate
 from raan.study.plan import hash_of
 from raan.study.results import Record
 from raan.study.sources import hash_of_table
 from raan.study.training import versions
-from raan.training.selection import BestWithin
 
 STUDY = "raan fit"
-METRICS = ("accuracy", "demographic_parity_gap", "equalized_odds_gap", "worst_group_accuracy")
 
 
 def records(fit: Fit) -> Iterator[Record]:
@@ -42,11 +41,16 @@ def records(fit: Fit) -> Iterator[Record]:
             attributes=fit.table.attribute_names,
             diverged=walk.diverged,
             step=walk.step,
-            validation=walk.validation.flatten(1).int().tolist(),
-            test=walk.test.flatten(1).int().tolist(),
-            chosen=_chosen(walk, BestWithin(fit.wish.aim, fit.wish.accuracy_drop)),
+            validation=_flat(walk.validation),
+            test=_flat(walk.test),
+            chosen=_chosen(walk, Rule(fit.wish.aim, fit.wish.accuracy_drop)),
             **defined,
         )
+
+
+def _flat(counts: np.ndarray) -> list[list[int]]:
+    flat: list[list[int]] = counts.reshape(len(counts), -1).astype(np.int64).tolist()
+    return flat
 
 
 def configuration(fit: Fit) -> dict[str, Any]:
@@ -61,12 +65,9 @@ def configuration(fit: Fit) -> dict[str, Any]:
     return {"split": sizes, "split_seed": fit.wish.seed, "seconds": fit.wish.seconds, "effort": effort}
 
 
-def _chosen(walk: Walk, rule: BestWithin) -> dict[str, Any]:
+def _chosen(walk: Walk, rule: Rule) -> dict[str, Any]:
     """The point of the walk that the rule chooses against the walk's own start."""
-    measured = walk.on_validation
-    start = measured.map(lambda metric: metric[0])
-    wishes = rule(0, measured, start)
-    choice = Choice(walk, int(torch.as_tensor(wishes).argmin()))
+    choice = Choice(walk, max(int(rule.choose(walk.validation, walk.validation[0])), 0))
     said = {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop}
     return {
         "rule": said,
@@ -93,8 +94,8 @@ def explained(fit: Fit) -> dict[str, Any]:
     shown = {"plain training": plain}
     fairer = [walk for walk in fit.walks if walk.method == "RL-RAAN"]
     if fairer:
-        rule = Within(fit.wish.aim, fit.wish.accuracy_drop)
-        shown["RL-RAAN"] = rule.choose(fairer, plain) or Choice(fairer[0], len(fairer[0].step) - 1)
+        rule = Rule(fit.wish.aim, fit.wish.accuracy_drop, tie=TIE)
+        shown["RL-RAAN"] = choose(rule, fairer, plain) or Choice(fairer[0], len(fairer[0].step) - 1)
     maps = [
         map_of(name, fit.table, _seen(fit, choice, fit.loaded.split.test), _test(fit))
         for name, choice in shown.items()
@@ -105,13 +106,13 @@ def explained(fit: Fit) -> dict[str, Any]:
 def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
     """The weights by each balance that RAAN was trained with, as its run that the rule chose gave them."""
     rows, units = fit.loaded.split.train, fit.loaded.preprocessing
-    rule = Within(fit.wish.aim, fit.wish.accuracy_drop)
+    rule = Rule(fit.wish.aim, fit.wish.accuracy_drop, tie=TIE)
     trained = [walk for walk in fit.walks if walk.method == "RAAN" and len(walk.step) > 1]
     balances: tuple[Literal["group", "sample"], ...] = ("group", "sample")
     for balance in balances:
         walks = [walk for walk in trained if walk.hyperparameters["balance"] == balance]
         if walks:
-            run = rule.choose(walks, fit.plain) or Choice(walks[0], 0)
+            run = choose(rule, walks, fit.plain) or Choice(walks[0], 0)
             dials = run.walk.hyperparameters
             embedding = _seen(fit, run, rows)  # the same at all points: RAAN trains the head alone
             yield weights_of(

@@ -4,22 +4,22 @@ import math
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import torch
+import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from raan.reweighting.cells import Cells, PlannedWeights
+from raan.fairness.frontier import Frontier, Point
+from raan.fairness.rule import ALLOWANCES
+from raan.reweighting.cells import Cells, Plan, PlannedWeights
 from raan.reweighting.embedding import embed
 from raan.reweighting.estimator import AANReweighting
 from raan.reweighting.fitting import fit_weighted
-from raan.reweighting.path import Path, Point
 from raan.study.own.boosting import Plain, Rows, as_fitted
 from raan.study.own.clock import Clock, OutOfTime
 from raan.study.own.points import Walk
-from raan.training.selection import ALLOWANCES, Aim
 
 FOLDS = 3
 FITS = 28 * FOLDS
@@ -68,7 +68,7 @@ def affordable_search(plain: Plain, seconds: float) -> Search | None:
     return None
 
 
-def searched(plain: Plain, search: Search, aim: Aim, accuracy_drop: float, clock: Clock) -> Walk | None:
+def searched(plain: Plain, search: Search, aim: str, accuracy_drop: float, clock: Clock) -> Walk | None:
     """The walk from plain boosting along AANReweighting's path; None if the search did not end in time.
 
     The weights and thresholds are searched for on the first of the training rows, which a split has in proportion,
@@ -111,7 +111,7 @@ def _as_far_as_the_time_goes(clock: Clock) -> Iterator[None]:
             clock.interrupt()
 
 
-def _path(rows: Rows, search: Search, aim: Aim, accuracy_drop: float, clock: Clock) -> Path:
+def _path(rows: Rows, search: Search, aim: str, accuracy_drop: float, clock: Clock) -> Frontier:
     """Everything that AANReweighting tries."""
     train = rows.split.train[: search.rows]
     smallest = int(rows.table.cells().min() * search.rows // rows.table.rows)
@@ -124,14 +124,19 @@ def _path(rows: Rows, search: Search, aim: Aim, accuracy_drop: float, clock: Clo
         random_state=rows.seed,
     )
     model.fit(rows.features(train), rows.label(train), sensitive_features=rows.groups(train))
-    found: Path = model.path_
-    return found
+    return model.frontier_
 
 
 def _said(point: Point) -> dict[str, str]:
     """The weights and the threshold of a point, for the records."""
-    values = {"exponents": point.exponents, "temperature": point.temperature, "threshold": point.threshold}
+    values = {"exponents": _plan(point).exponents, "temperature": point.temperature, "threshold": point.threshold}
     return {"balance": point.balance, **{name: str(value) for name, value in values.items()}}
+
+
+def _plan(point: Point) -> Plan:
+    """The weights that a point of the search was fitted with."""
+    exponents = (value for name, value in point.what.items() if name.startswith("exponent of "))
+    return Plan(point.balance, tuple(each for each in exponents if each is not None), point.temperature)
 
 
 def _walk(rows: Rows, fitted: Sequence[AANReweighting], hyperparameters: dict[str, Any]) -> Walk:
@@ -141,19 +146,19 @@ def _walk(rows: Rows, fitted: Sequence[AANReweighting], hyperparameters: dict[st
         rows.seed,
         hyperparameters,
         tuple(range(len(fitted))),
-        torch.stack(validation),
-        torch.stack(test),
+        np.stack(validation),
+        np.stack(test),
         lambda point: fitted[point],
     )
 
 
-def _points_of(path: Path, accuracy_drop: float, rows: Rows) -> Iterator[Point]:
+def _points_of(path: Frontier, accuracy_drop: float, rows: Rows) -> Iterator[Point]:
     """The path's best point for the user's allowance, then for others, each once, the plain one left out."""
     local = len(rows.split.train) <= MOST_LOCAL_ROWS
-    usable = [point for point in path if local or not math.isfinite(point.temperature)]
-    drops = dict.fromkeys((accuracy_drop, *ALLOWANCES))
-    best = (path.rule.best(usable, path.plain.accuracy - drop) for drop in drops)
-    yield from dict.fromkeys(point for point in best if point is not None and point is not path.plain)
+    usable = [place for place, point in enumerate(path) if local or not math.isfinite(point.temperature)]
+    rules = (replace(path.rule, accuracy_drop=drop) for drop in (accuracy_drop, *ALLOWANCES))
+    best = (int(rule.choose(path.counts[usable], path.plain.counts)) for rule in rules)
+    yield from (path[usable[place]] for place in dict.fromkeys(best) if place > 0)
 
 
 def _fit_points(rows: Rows, points: Sequence[Point], clock: Clock) -> Iterator[AANReweighting]:
@@ -163,10 +168,11 @@ def _fit_points(rows: Rows, points: Sequence[Point], clock: Clock) -> Iterator[A
     weights = PlannedWeights(Cells.of(label, rows.groups(train)), partial(embed, features, None, len(label)))
     fits: dict[Any, Any] = {}
     for point in points:
-        if point.plan not in fits:
+        plan = _plan(point)
+        if plan not in fits:
             clock.tick("AANReweighting")
-            fits[point.plan] = fit_weighted(rows.estimator, features, label, weights(point.plan))
-        yield as_fitted(rows.estimator, fits[point.plan], point.threshold)
+            fits[plan] = fit_weighted(rows.estimator, features, label, weights(plan))
+        yield as_fitted(rows.estimator, fits[plan], point.threshold)
 
 
 def _watched(estimator: HistGradientBoostingClassifier, clock: Clock, seconds: float) -> Any:

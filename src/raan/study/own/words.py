@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
+from raan.fairness.aims import AIMS
 from raan.fairness.metrics import attribute_accuracy
 from raan.study.fit import Fit
-from raan.study.own.points import METRICS as MEASURED
 from raan.study.own.points import Choice
 
 METRICS = {
@@ -37,7 +37,7 @@ def _sentences(fit: Fit) -> Iterator[str]:
         yield _why_plain(fit)
         return
     before, after = fit.plain.test, fit.chosen.test
-    metric = MEASURED[fit.wish.aim]
+    metric = AIMS[fit.wish.aim].metric
     was, now = 100 * float(getattr(before, metric)), 100 * float(getattr(after, metric))
     cost = 100 * float(after.accuracy - before.accuracy)
     method, plain = fit.chosen.walk.method, fit.plain.walk.method
