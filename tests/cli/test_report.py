@@ -65,7 +65,7 @@ def test_another_aim_and_allowance_choose_anew(here: Path) -> None:
     results = write(SMALL, here / "small.jsonl")
     own, other = (
         run(results, "--format", "md", *options).output
-        for options in ((), ("--aim", "equalized_odds", "--accuracy-drop", "0.02"))
+        for options in ((), ("--aim", "equalized-odds", "--accuracy-drop", "2"))
     )
     assert "the highest worst-group accuracy on validation rows, among the points that lose at most 1 point" in own
     assert "the smallest equalized-odds gap (sum) on validation rows" in other

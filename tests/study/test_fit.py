@@ -164,16 +164,11 @@ def test_the_rule_takes_the_best_for_the_aim_within_the_allowance_of_the_best_pl
     fairer = _walk("RAAN", (80, 70), (86, 79), (82, 82), (70, 70))
     reference = most_accurate([vanilla, boosting, fairer])
     assert reference == Choice(boosting, 0)
+    walks = [vanilla, boosting, fairer]
     for drop, point in ((0.006, 1), (0.02, 2)):
-        assert choose(Rule("worst_group", drop, tie=TIE), [vanilla, boosting, fairer], reference) == Choice(
-            fairer, point
-        )
-    assert choose(Rule("equalized_odds", 0.2, tie=TIE), [vanilla, boosting, fairer], reference) == Choice(
-        fairer, 2
-    )
-    assert choose(Rule("equalized_odds", 0.0, tie=TIE), [vanilla, boosting, fairer], reference) == Choice(
-        boosting, 0
-    )
+        assert choose(Rule("worst_group", drop, tie=TIE), walks, reference) == Choice(fairer, point)
+    assert choose(Rule("equalized_odds", 0.2, tie=TIE), walks, reference) == Choice(fairer, 2)
+    assert choose(Rule("equalized_odds", 0.0, tie=TIE), walks, reference) == Choice(boosting, 0)
 
 
 def test_gaps_within_the_noise_are_alike_and_the_more_accurate_point_is_taken():
