@@ -16,6 +16,7 @@ import pytest
 import torch
 
 from commands import installed_raan, raan, said
+from raan.data.sets.catalogue import DATA
 from raan.fairness.metrics import metrics
 from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
@@ -24,7 +25,6 @@ from raan.study.execute import carry_out
 from raan.study.faults import StudyError
 from raan.study.plan import PACK, packs
 from raan.study.results import StudyRunning, opened, read
-from raan.study.sources import DATA
 from raan.study.study import read_study
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from raan.data.sets.catalogue import DATA
 from raan.fairness.rule import Rule
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import mlp
@@ -13,7 +14,6 @@ from raan.study.execute import carry_out
 from raan.study.explain import weights_of
 from raan.study.explained import explain_results
 from raan.study.results import explanation_of, read
-from raan.study.sources import DATA
 from raan.study.study import read_study
 from raan.study.summary import choose, comparisons
 from raan.training.stages import first_stage, second_stage

@@ -17,6 +17,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from raan.data.sets.catalogue import DATA
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.rule import LAST
@@ -28,7 +29,6 @@ from raan.neighbourhood.objective import sample_objective
 from raan.study.faults import StudyError
 from raan.study.options import ConvergenceOptions
 from raan.study.over_seeds import over_seeds
-from raan.study.sources import DATA
 from raan.study.study import Study
 from raan.training.train import Schedule, State, begin, train
 from raan.training.update import Update

@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from raan.data.sets.dataset import Problem
 from raan.data.split import Split
 from raan.methods.method import Refit
 from raan.study.plan import Pack
-from raan.study.sources import Problem
 from raan.study.training import ARCHITECTURES, problem_of, schedule_of, stacked, steps_of
 from raan.training.stages import second_stage
 

@@ -9,9 +9,9 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+from raan.data.sets.catalogue import DATA
 from raan.methods import METHODS, Method, Refit
 from raan.methods.method import alike
-from raan.study.sources import DATA
 from raan.study.study import Data, Entry, Stage, Study
 
 PACK = 25

@@ -7,6 +7,8 @@ from typing import Any, cast
 import numpy as np
 from jaxtyping import Float, Int
 
+from raan.data.sets.catalogue import DATA
+from raan.data.sets.dataset import Problem
 from raan.methods.method import Method, Refit, Scope, stack
 from raan.models.model import Architecture, Model
 from raan.models.outputs import outputs
@@ -15,7 +17,6 @@ from raan.study.faults import StudyError
 from raan.study.options import RepresentationOptions
 from raan.study.over_seeds import over_seeds
 from raan.study.plan import Candidate, candidates
-from raan.study.sources import DATA, Problem
 from raan.study.study import Data, Study
 from raan.study.training import ARCHITECTURES, schedule_of
 from raan.training.evaluate import evaluate

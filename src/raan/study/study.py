@@ -5,12 +5,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import ACCURACY_DROP, Rule
 from raan.methods import METHODS, grid
 from raan.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.study.options import read_options
-from raan.study.sources import DATA
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]

@@ -14,6 +14,8 @@ from typing import Any, cast
 import numpy as np
 import torch
 
+from raan.data.sets.catalogue import DATA
+from raan.data.sets.dataset import Problem
 from raan.data.split import Split
 from raan.fairness.metrics import Metrics, metrics
 from raan.fairness.rule import LAST, Rule
@@ -22,7 +24,6 @@ from raan.methods.method import Method, Refit, stack
 from raan.models.model import Architecture, Model, linear, mlp
 from raan.study.plan import Pack, hash_of
 from raan.study.results import Record
-from raan.study.sources import DATA, Problem
 from raan.study.study import Stage
 from raan.training.stages import Trained, first_stage, second_stage
 from raan.training.train import Schedule

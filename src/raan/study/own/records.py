@@ -6,6 +6,7 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
+from raan.data.sets.dataset import hash_of_table
 from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
 from raan.fairness.rule import TIE, Rule
@@ -14,7 +15,6 @@ from raan.study.fit import Fit
 from raan.study.own.points import Choice, Walk, choose, most_accurate
 from raan.study.plan import hash_of
 from raan.study.results import Record
-from raan.study.sources import hash_of_table
 from raan.study.training import versions
 
 STUDY = "raan fit"
