@@ -41,3 +41,8 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def as_users_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the shape checks of the tests, which take time and would speak before the code does."""
     monkeypatch.setattr(jaxtyping.config, "jaxtyping_disable", True)
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """No bytes in a test's name: those of a gzipped file hold the time, and workers must agree on the names."""
+    return "bytes" if isinstance(val, bytes) else None
