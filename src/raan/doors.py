@@ -41,7 +41,7 @@ def _load_reweighting(parts: files.Parts, encoder: nn.Module | None) -> Any:
 
 
 def _load_table_classifier(parts: files.Parts, encoder: nn.Module | None) -> Any:
-    from raan.study.own.stored import from_parts
+    from raan.fit.stored import from_parts
 
     return from_parts(parts, encoder)
 

@@ -18,8 +18,8 @@ from raan.fairness.rule import ACCURACY_DROP
 
 if TYPE_CHECKING:
     from raan.fairness.aims import Aim
-    from raan.study.fit import Fit
-    from raan.study.own.points import Choice
+    from raan.fit.fit import Fit
+    from raan.fit.points import Choice
     from raan.tabular.frame import Loaded
     from raan.tabular.lines import Layout
 
@@ -75,7 +75,7 @@ def fit(
     """
     begun = monotonic()
     from raan.files.write import write_folder
-    from raan.study.own.folder import check
+    from raan.fit.folder import check
     from raan.tabular.lines import Layout
 
     check(out, force)
@@ -127,9 +127,9 @@ def _trained(
     loaded: Loaded, aim: Aim, accuracy_drop: float, seconds: float, seed: int, begun: float, told: Any
 ) -> Fit:
     """All that can be trained in what is left of the time, some of it kept back for the report."""
-    from raan.study.fit import Wish
-    from raan.study.fit import fit as fit_all
-    from raan.study.own.clock import Clock
+    from raan.fit.clock import Clock
+    from raan.fit.fit import Wish
+    from raan.fit.fit import fit as fit_all
 
     kept_back = min(15.0, 2 + 0.05 * seconds)
     clock = Clock(seconds - (monotonic() - begun) - kept_back, told)
@@ -142,12 +142,12 @@ def _trained(
 
 def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Path, out: Path) -> None:
     """Everything that the folder holds."""
+    from raan.fit.card import model_card
+    from raan.fit.folder import write_json
+    from raan.fit.records import explained, records
+    from raan.fit.words import verdict
     from raan.report.inputs import load
     from raan.report.page import write_page
-    from raan.study.own.card import model_card
-    from raan.study.own.folder import write_json
-    from raan.study.own.records import explained, records
-    from raan.study.own.words import verdict
     from raan.study.results import explanation_of, line_of
 
     found.model(tuple(attribute), label).save(folder / "model")
@@ -166,8 +166,8 @@ def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Pat
 
 def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:
     """What was found, for programs."""
-    from raan.study.own.records import numbers
-    from raan.study.own.words import group_accuracies, sentence
+    from raan.fit.records import numbers
+    from raan.fit.words import group_accuracies, sentence
 
     def told(choice: Choice) -> dict[str, Any]:
         return {
@@ -195,7 +195,7 @@ def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:
 
 def _show(found: Fit, out: Path) -> None:
     """The table, what it says in words, and where the files are."""
-    from raan.study.own.words import sentence
+    from raan.fit.words import sentence
 
     console.print(_table(found))
     console.print(sentence(found), markup=False, highlight=False)
@@ -209,7 +209,7 @@ def _table(found: Fit) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from raan.study.own.words import METRICS, group_accuracies
+    from raan.fit.words import METRICS, group_accuracies
 
     pair = (("plain", found.plain), ("chosen", found.chosen))
     caption = (

@@ -15,7 +15,7 @@ from raan.cli.console import errors, note, progress_bar
 from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
 
 if TYPE_CHECKING:
-    from raan.study.own.classifier import TableClassifier
+    from raan.fit.classifier import TableClassifier
 
 
 class Keep(StrEnum):
@@ -46,7 +46,7 @@ def predict(
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """
-    from raan.study.own.predictions import predict_file, written
+    from raan.fit.predictions import predict_file, written
     from raan.study.own.rows import open_source
     from raan.tabular.lines import Layout
 
@@ -65,7 +65,7 @@ def predict(
 def _model(folder: Path) -> TableClassifier:
     """The model of a folder of `raan fit`, or of the folder `model` within it."""
     from raan.doors import load
-    from raan.study.own.classifier import TableClassifier
+    from raan.fit.classifier import TableClassifier
 
     inner = folder / "model"
     model = load(inner if inner.is_dir() else folder)

@@ -13,13 +13,13 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from raan.fairness.frontier import Frontier, Point
 from raan.fairness.rule import ALLOWANCES
+from raan.fit.boosting import Plain, Rows, as_fitted
+from raan.fit.clock import Clock, OutOfTime
+from raan.fit.points import Walk
 from raan.reweighting.cells import Cells, Plan, PlannedWeights
 from raan.reweighting.embedding import embed
 from raan.reweighting.estimator import AANReweighting
 from raan.reweighting.fitting import fit_weighted
-from raan.study.own.boosting import Plain, Rows, as_fitted
-from raan.study.own.clock import Clock, OutOfTime
-from raan.study.own.points import Walk
 
 FOLDS = 3
 FITS = 28 * FOLDS

@@ -4,7 +4,7 @@ from types import ModuleType
 from typing import Any
 
 from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
-from raan.study.own.classifier import TableClassifier
+from raan.fit.classifier import TableClassifier
 from raan.tabular.preprocessing import Preprocessing
 
 INNER = ("RAANClassifier", "AANReweighting")

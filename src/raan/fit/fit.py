@@ -11,15 +11,15 @@ from raan.data.split import Split
 from raan.data.table import UNKNOWN, Table
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import HAIR
+from raan.fit.boosting import Plain, Rows
+from raan.fit.budget import affordable
+from raan.fit.classifier import TableClassifier
+from raan.fit.clock import Clock
+from raan.fit.networks import Effort, Ground, plain_training, walks
+from raan.fit.points import Choice, Walk, settle
+from raan.fit.reweighted import GIVEN, Search, affordable_search, given, searched
 from raan.methods.method import alike
 from raan.study.compare import four_each
-from raan.study.own.boosting import Plain, Rows
-from raan.study.own.budget import affordable
-from raan.study.own.classifier import TableClassifier
-from raan.study.own.clock import Clock
-from raan.study.own.networks import Effort, Ground, plain_training, walks
-from raan.study.own.points import Choice, Walk, settle
-from raan.study.own.reweighted import GIVEN, Search, affordable_search, given, searched
 from raan.tabular.frame import Loaded
 from raan.tabular.words import listed
 

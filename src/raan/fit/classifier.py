@@ -50,6 +50,6 @@ class TableClassifier:
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""
         from raan.files import save
-        from raan.study.own.stored import to_parts
+        from raan.fit.stored import to_parts
 
         save(self, folder, kind=TableClassifier, to_parts=to_parts)

@@ -12,9 +12,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.counts import Counts, count
+from raan.fit.points import Walk
 from raan.reweighting.estimator import AANReweighting
 from raan.reweighting.fitting import fit_weighted
-from raan.study.own.points import Walk
 
 
 @dataclass(frozen=True, eq=False)

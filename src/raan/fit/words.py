@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 from raan.fairness.aims import AIMS
 from raan.fairness.metrics import attribute_accuracy
-from raan.study.fit import Fit
-from raan.study.own.points import Choice
+from raan.fit.fit import Fit
+from raan.fit.points import Choice
 
 METRICS = {
     "accuracy": "accuracy",

@@ -10,9 +10,9 @@ from raan.data.sets.dataset import hash_of_table
 from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
 from raan.fairness.rule import TIE, Rule
+from raan.fit.fit import Fit
+from raan.fit.points import Choice, Walk, choose, most_accurate
 from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
-from raan.study.fit import Fit
-from raan.study.own.points import Choice, Walk, choose, most_accurate
 from raan.study.plan import hash_of
 from raan.study.results import Record
 from raan.study.training import versions

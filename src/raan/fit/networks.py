@@ -16,13 +16,13 @@ from raan.data.streams import stream
 from raan.data.table import Table
 from raan.estimators.classifier import RAANClassifier
 from raan.fairness.rule import LAST
+from raan.fit.clock import Clock, OutOfTime
+from raan.fit.estimator import as_estimator
+from raan.fit.points import Walk
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Scope, stack
 from raan.models.model import Model, mlp
 from raan.study.compare import Candidate
-from raan.study.own.clock import Clock, OutOfTime
-from raan.study.own.estimator import as_estimator
-from raan.study.own.points import Walk
 from raan.training.evaluate import embedded
 from raan.training.train import Schedule, State, begin, train
 

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from raan.files.write import write_whole
-from raan.study.own.classifier import TableClassifier
+from raan.fit.classifier import TableClassifier
 from raan.study.own.rows import Chunk, Features, Source
 from raan.tabular.reading import PARQUET
 from raan.tabular.words import listed, nearest

@@ -10,8 +10,8 @@ import torch
 from raan.fairness.audit import audit
 from raan.fairness.bootstrap import Estimate
 from raan.fairness.findings import Audit
-from raan.study.fit import Fit
-from raan.study.own.points import Choice
+from raan.fit.fit import Fit
+from raan.fit.points import Choice
 from raan.study.training import versions
 
 AIMS = {

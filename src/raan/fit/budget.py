@@ -12,11 +12,11 @@ import torch
 
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.fit.clock import Clock
+from raan.fit.networks import Effort, Ground, plain_training, walks
 from raan.methods.method import alike
 from raan.models.model import mlp
 from raan.study.compare import Candidate
-from raan.study.own.clock import Clock
-from raan.study.own.networks import Effort, Ground, plain_training, walks
 from raan.training.evaluate import group_counts
 
 EFFORTS = ((5, 10), (5, 6), (3, 6), (3, 4), (3, 3), (1, 6), (1, 4), (1, 3), (1, 2), (1, 1))

@@ -13,23 +13,23 @@ from raan.data.sets.adult import COLUMNS
 from raan.fairness.counts import count
 from raan.fairness.rule import TIE, Rule
 from raan.files import CorruptModel, Parts
+from raan.fit.boosting import Plain, Rows
+from raan.fit.card import model_card
+from raan.fit.classifier import TableClassifier
+from raan.fit.clock import Clock, OutOfTime
+from raan.fit.fit import Fit, Wish, fit, judged
+from raan.fit.folder import check
+from raan.fit.networks import Effort, Ground, plain_training, walks
+from raan.fit.points import Choice, Walk, choose, most_accurate, settle
+from raan.fit.records import explained, records
+from raan.fit.reweighted import GIVEN, Search, given, searched
+from raan.fit.stored import from_parts, to_parts
+from raan.fit.words import sentence, verdict
 from raan.methods.method import alike
 from raan.report.reading import read
 from raan.report.words import headline, sureness
 from raan.study.compare import four_each
 from raan.study.explain import weights_of
-from raan.study.fit import Fit, Wish, fit, judged
-from raan.study.own.boosting import Plain, Rows
-from raan.study.own.card import model_card
-from raan.study.own.classifier import TableClassifier
-from raan.study.own.clock import Clock, OutOfTime
-from raan.study.own.folder import check
-from raan.study.own.networks import Effort, Ground, plain_training, walks
-from raan.study.own.points import Choice, Walk, choose, most_accurate, settle
-from raan.study.own.records import explained, records
-from raan.study.own.reweighted import GIVEN, Search, given, searched
-from raan.study.own.stored import from_parts, to_parts
-from raan.study.own.words import sentence, verdict
 from raan.study.summary import comparisons
 from raan.tabular.frame import from_frame
 
