@@ -154,7 +154,7 @@ def _cells(reading: Reading, name: str, paper: Paper) -> tuple[str, str]:
         return "", told
     test = reading.chosen[name].test
     worst, accuracy = 100 * test.worst_group_accuracy, 100 * test.accuracy
-    return f"{worst.mean():.1f} ± {worst.std():.1f} ({accuracy.mean():.1f})", told
+    return f"{worst.mean():.1f} ± {worst.std(ddof=1):.1f} ({accuracy.mean():.1f})", told
 
 
 def main() -> None:

@@ -401,7 +401,7 @@ class TestFaults:
         assert (study.title, study.results, study.select) == (
             "Curves",
             "small",
-            Rule("equalized_odds", 0.01),
+            Rule("equalized_odds", 0.005),
         )
         other.write_text('extends = "none.toml"\n')
         with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is not beside"):
