@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from raan import load
-from raan.cli.fit import _write
+from raan.cli.fit import _write  # noqa: PLC2701
 from raan.data import Split
 from raan.data.sets.adult import COLUMNS
 from raan.fairness.counts import count

@@ -84,7 +84,8 @@ def test_they_are_as_accurate_as_fairlearns(notion, seed):
         predict_method="predict_proba",
     )
     theirs.fit(score.numpy()[:, None], label.numpy(), sensitive_features=attribute.numpy())
-    expected = theirs._pmf_predict(score.numpy()[:, None], sensitive_features=attribute.numpy())[:, 1]
+    # fairlearn has no public name for the probabilities.
+    expected = theirs._pmf_predict(score.numpy()[:, None], sensitive_features=attribute.numpy())[:, 1]  # noqa: SLF001
     chance = fit_thresholds(score, label, attribute, notion).probability(score, attribute)
     assert accuracy(chance, label) == pytest.approx(accuracy(torch.tensor(expected), label), abs=2e-3)
 

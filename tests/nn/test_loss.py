@@ -318,7 +318,7 @@ def test_everything_moves_with_the_module(indexed):
     batch = Batch(codes, codes, codes if indexed else None)
     points = data.embedding.to("meta").requires_grad_()
     # The part of the call that looks at no numbers and is not for autocast, which has no meta device.
-    value = criterion._objective(points, criterion._cross_entropy(points[:, 0], codes), batch)
+    value = criterion._objective(points, criterion._cross_entropy(points[:, 0], codes), batch)  # noqa: SLF001
     value.backward()
     assert {part.device.type for part in (value, points.grad, *criterion.diagnostics)} == {"meta"}
 
