@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from raan.doors import load
     from raan.estimators import RAANClassifier
     from raan.fairness.audit import audit
-    from raan.neighbourhood.weights import aan_weights
     from raan.nn import GroupBatchSampler, IndexedDataset, RAANLoss
     from raan.reweighting import AANReweighting
+    from raan.reweighting.weights import aan_weights
 
 __version__ = version("raan")
 __all__ = [
@@ -31,7 +31,7 @@ _HOMES = {
     "IndexedDataset": "raan.nn",
     "RAANClassifier": "raan.estimators",
     "RAANLoss": "raan.nn",
-    "aan_weights": "raan.neighbourhood.weights",
+    "aan_weights": "raan.reweighting.weights",
     "audit": "raan.fairness.audit",
     "load": "raan.doors",
 }

@@ -7,6 +7,7 @@ and whoever shows the message decides how options are spelt.
 import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Any
 
 
@@ -96,6 +97,14 @@ class MissingExtra(ImportError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.extra)
+
+
+def is_installed(package: str) -> bool:
+    """Whether a package that is not needed by everybody can be imported."""
+    try:
+        return find_spec(package) is not None
+    except ImportError:
+        return False
 
 
 def spell(text: object, spelling: Spelling) -> str:

@@ -205,7 +205,7 @@ def test_a_new_exponent_costs_no_new_pass_over_the_pairs(monkeypatch):
     weights(Plan("exponents", (1.0, 2.0)))
     assert not embedded, "temperature inf needs no embedding"
     weights(Plan("exponents", (1.0, 2.0), 0.5))
-    monkeypatch.setattr("raan.reweighting.cells.exact_weights", None)
+    monkeypatch.setattr("raan.neighbourhood.stream.exact_weights", None)
     weights(Plan("exponents", (3.0, 0.5), 0.5))
     assert len(embedded) == 1
 

@@ -33,7 +33,7 @@ from raan.methods.method import Scope
 from raan.models.model import Model, Output
 from raan.models.modules import fixed
 from raan.neighbourhood.balance import has_neighbours
-from raan.training.progress import Bars, progress_bars
+from raan.progress import Bars, progress_bars
 from raan.training.stages import second_stage
 from raan.training.train import Schedule
 from raan.training.update import Style, Update

@@ -83,7 +83,7 @@ def check_lengths(**columns: Sized) -> None:
 
 def _as_array(column: object, argument: str) -> np.ndarray:
     """The column as numpy sees it, with missing values still recognisable as such."""
-    if _is_tensor(column):
+    if is_tensor(column):
         return _tensor_as_array(column, argument)
     if isinstance(column, np.ma.MaskedArray):
         return np.asarray(column.tolist(), dtype=object)  # masked entries become None
@@ -103,7 +103,7 @@ def _as_array(column: object, argument: str) -> np.ndarray:
     return array
 
 
-def _is_tensor(column: object) -> bool:
+def is_tensor(column: object) -> bool:
     """Whether this is a tensor of torch, which is not imported here to find out."""
     return type(column).__module__.split(".")[0] == "torch" and hasattr(column, "detach")
 

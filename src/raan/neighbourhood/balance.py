@@ -1,14 +1,12 @@
 """How much each (class, attribute) cell counts: the outer average of the objective, apart from its shape."""
 
-from collections.abc import Mapping
-from typing import Literal
-
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-Balance = Literal["group", "sample"]
-"""The paper's two outer averages: over cells, Eq. (4), or over samples, Eq. (5)."""
+from raan.fairness.cells import Balance
+
+__all__ = ["Balance", "anchor_weights", "cell_counts", "has_neighbours", "independent_totals"]
 
 
 def cell_counts(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Int[Tensor, "label attribute"]:
@@ -45,15 +43,3 @@ def independent_totals(counts: Int[Tensor, "label attribute"]) -> Float[Tensor, 
     """N P(y) P(a): the cell totals under which class and attribute are independent."""
     counts = counts.double()
     return counts.sum(1, keepdim=True) * counts.sum(0, keepdim=True) / counts.sum()
-
-
-def named_totals(
-    totals: Mapping[tuple[object, object], float],
-    class_names: tuple[str, ...],
-    attribute_names: tuple[str, ...],
-) -> Float[Tensor, "label attribute"]:
-    """A mapping from (class, attribute) to total weight as a matrix; nan where it names no total."""
-    named = {(str(label), str(attribute)): float(total) for (label, attribute), total in totals.items()}
-    return torch.tensor(
-        [[named.get((c, a), float("nan")) for a in attribute_names] for c in class_names], dtype=torch.float64
-    )

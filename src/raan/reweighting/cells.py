@@ -7,16 +7,14 @@ from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int, Shaped
 from sklearn.utils import assert_all_finite
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import column_or_1d
-from torch import Tensor
 
+from raan.fairness.cells import Balance, cell_counts, has_neighbours, independent_totals
 from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
-from raan.neighbourhood.balance import Balance, anchor_weights, cell_counts, has_neighbours
-from raan.neighbourhood.stream import exact_weights
+from raan.reweighting.weights import shape_weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,14 +39,14 @@ class Cells:
         return np.take([class_name(value) for value in self.classes.tolist()], self.label)
 
     @cached_property
-    def count(self) -> Int[Tensor, "label attribute"]:
+    def count(self) -> Int[np.ndarray, "label group"]:
         """How many rows each cell holds."""
         return cell_counts(*self.codes)
 
-    @cached_property
-    def codes(self) -> tuple[Int[Tensor, "row"], Int[Tensor, "row"]]:
-        """Class and attribute as tensors."""
-        return torch.from_numpy(self.label), torch.from_numpy(self.attribute.codes)
+    @property
+    def codes(self) -> tuple[Int[np.ndarray, "row"], Int[np.ndarray, "row"]]:
+        """Class and attribute of each row."""
+        return self.label, self.attribute.codes
 
 
 def read_classes(y: Any) -> tuple[Shaped[np.ndarray, "class"], Int[np.ndarray, "row"]]:
@@ -101,12 +99,12 @@ class PlannedWeights:
         self._cells = cells
         self._embed = embed
         self._shapes: dict[tuple[Balance, float], Float[np.ndarray, "row"]] = {}
-        self._anchored = has_neighbours(*cells.codes).numpy()
+        self._anchored = has_neighbours(*cells.codes)
 
     @cached_property
-    def _embedding(self) -> Tensor:
+    def _embedding(self) -> Float[np.ndarray, "row dim"]:
         """The rows' vectors, made when the first plan with a finite temperature asks for them."""
-        return torch.from_numpy(np.ascontiguousarray(self._embed()))
+        return np.ascontiguousarray(self._embed())
 
     def __call__(self, plan: Plan) -> Float[np.ndarray, "row"] | None:
         """The weight of each row, 1 where it has no possible neighbour; None for the plain estimator."""
@@ -119,12 +117,10 @@ class PlannedWeights:
 
     def _shape(self, balance: Balance, temperature: float) -> Float[np.ndarray, "row"]:
         """The paper's weights, Eq. (4) or (5); at temperature inf they are even within cells, and quickly had."""
-        if not math.isfinite(temperature):
-            return _even(self._cells.count, balance)[self._cells.codes].numpy()
         key = balance, temperature
         if key not in self._shapes:
-            anchors = anchor_weights(*self._cells.codes, balance)
-            self._shapes[key] = exact_weights(self._embedding, *self._cells.codes, anchors, temperature).numpy()
+            vectors = self._embedding if math.isfinite(temperature) else None
+            self._shapes[key] = shape_weights(vectors, *self._cells.codes, balance, temperature)
         return self._shapes[key]
 
     def _scale(
@@ -140,15 +136,7 @@ class PlannedWeights:
 
     def _totals(self, exponents: tuple[float, ...]) -> Float[np.ndarray, "label attribute"]:
         """The totals n_cell (P(y) P(a) / P(y, a))^s; 0 for an empty cell."""
-        count = self._cells.count.double().numpy()
-        independent = count.sum(1, keepdims=True) * count.sum(0) / count.sum()
+        count = self._cells.count.astype(np.float64)
+        independent = independent_totals(self._cells.count)
         ratio = np.divide(independent, count, out=np.zeros_like(count), where=count > 0)
         return np.where(count > 0, count * ratio ** np.array(exponents)[:, None], 0)
-
-
-def _even(count: Int[Tensor, "label attribute"], balance: Balance) -> Float[Tensor, "label attribute"]:
-    """The weight of every row of a cell at temperature inf: anchors share themselves out evenly."""
-    size = count.double()
-    total = size if balance == "sample" else (count > 0) * size.sum() / (count > 0).sum()
-    share = total / (size.sum(1, keepdim=True) - size).clamp(min=1)
-    return share.sum(1, keepdim=True) - share

@@ -38,7 +38,7 @@ def check_parameters(model: Any) -> None:
 def judged_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "row"]:
     """The attribute values that the aim is judged by, numbered; UNKNOWN for the others'."""
     names = np.array(cells.attribute.names)
-    enough = (cells.count.numpy() >= min_count).all(0)
+    enough = (cells.count >= min_count).all(0)
     if enough.sum() < 2:
         raise ValueError(
             f"sensitive_features: aim {aim!r} compares groups, and {int(enough.sum())} of {len(names)} "

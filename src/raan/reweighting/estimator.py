@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raan.fairness.groups import check_lengths
 from raan.fairness.rule import Rule
-from raan.neighbourhood.weights import aan_weights
+from raan.progress import progress_bars
 from raan.reweighting.cells import Cells, Plan, PlannedWeights, class_name, read_classes
 from raan.reweighting.checks import check_parameters, count_rows, judged_groups, read_weights, warn_unknown
 from raan.reweighting.embedding import embed
@@ -29,8 +29,8 @@ from raan.reweighting.fitting import (
     stratified_folds,
 )
 from raan.reweighting.judge import Judge, Judged
-from raan.reweighting.search import most_plans, search
-from raan.training.progress import progress_bars
+from raan.reweighting.search import affordable_temperatures, most_plans, search
+from raan.reweighting.weights import aan_weights
 
 
 def _estimator_has(name: str) -> Any:
@@ -233,7 +233,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
                 judged = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
                 return list(_telling(judged, lambda: tell(next(done), most)))
 
-            found = search(judge_all, names, Rule(self.aim, self.accuracy_drop))
+            found = search(judge_all, names, Rule(self.aim, self.accuracy_drop), affordable_temperatures())
         self.frontier_ = found.frontier
         self.threshold_ = self.frontier_.chosen.threshold
         return weights(found.plan)

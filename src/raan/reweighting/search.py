@@ -1,5 +1,6 @@
 """The search for the weights and the threshold that serve an aim best: coarse, then finer around the best."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
@@ -8,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from raan.errors import is_installed
 from raan.fairness.frontier import Frontier, keep_undominated
 from raan.fairness.metrics import accuracy, metrics
 from raan.fairness.rule import TIE, Rule
@@ -43,7 +45,12 @@ class Found(NamedTuple):
         return self.plans[int(self.frontier.chosen.fit)]
 
 
-def search(judge: JudgeAll, class_names: tuple[str, ...], rule: Rule) -> Found:
+def search(
+    judge: JudgeAll,
+    class_names: tuple[str, ...],
+    rule: Rule,
+    temperatures: tuple[float, ...] = TEMPERATURES,
+) -> Found:
     """Everything tried for the rule's aim, held against the plain estimator at its own threshold."""
     (plain,) = judge([Plan("plain")])
     rule = rule.judged_by(plain.counts[0])
@@ -51,9 +58,21 @@ def search(judge: JudgeAll, class_names: tuple[str, ...], rule: Rule) -> Found:
     tried.add(Plan("plain"), plain)
     tried.explore(coarse_plans(len(class_names)))
     best = tried.best(lambda plan: plan.balance != "plain")
-    tried.explore(best._replace(temperature=temperature) for temperature in TEMPERATURES)
+    tried.explore(best._replace(temperature=temperature) for temperature in temperatures)
     _narrow(tried, len(class_names))
     return Found(tried.frontier(class_names), tuple(tried.found))
+
+
+def affordable_temperatures() -> tuple[float, ...]:
+    """The finite temperatures that this installation can compute; a warning where it has no torch for them."""
+    if is_installed("torch"):
+        return TEMPERATURES
+    warnings.warn(
+        "torch is not installed: weights with a finite temperature are left out of the search. "
+        "pip install 'raan[torch]' brings it",
+        stacklevel=5,
+    )
+    return ()
 
 
 def most_plans(classes: int) -> int:

@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 
 from raan.data.table import UNKNOWN, Table
 from raan.neighbourhood.balance import Balance
-from raan.neighbourhood.weights import aan_weights
+from raan.reweighting.weights import aan_weights
 from raan.tabular.encoding import Standardised
 from raan.tabular.preprocessing import Preprocessing
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from raan.training.train import Progress
+Progress = Callable[[int, int], None]
+"""Shown how many steps are done, and of how many."""
 
 Bars = Callable[[str], Progress]
 """Opens a bar under a name."""

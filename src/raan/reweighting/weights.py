@@ -3,26 +3,25 @@
 With a fixed embedding the objective is a weighted mean of the sample losses, and these are its weights.
 """
 
+from __future__ import annotations
+
+import math
 import warnings
-from collections.abc import Mapping
-from typing import Any, Literal, overload
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-import torch
-from jaxtyping import Float, Float64, Int
-from torch import Tensor
+from jaxtyping import Float, Int
 
-from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_label
-from raan.neighbourhood.balance import (
-    anchor_weights,
-    cell_counts,
-    has_neighbours,
-    independent_totals,
-    named_totals,
-)
-from raan.neighbourhood.stream import Progress, exact_weights
+from raan.errors import MissingExtra
+from raan.fairness.cells import Balance, cell_counts, even_weights, has_neighbours, independent_totals
+from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_label, is_tensor
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 Totals = Mapping[tuple[object, object], float]
+Progress = Callable[[Iterable[Any]], Iterable[Any]]
 
 
 @overload
@@ -79,48 +78,84 @@ def aan_weights(
         with all of them). A sample with no possible neighbour (attribute unknown, or its class is seen with one
         attribute value only) has weight 1; a warning counts these. numpy, or torch if the embedding is.
     """
-    points = _check_embedding(embedding)
     classes, groups = encode_label(label), encode_attribute(sensitive_features)
-    check_lengths(embedding=points, label=classes.codes, sensitive_features=groups.codes)
+    vectors = _check_embedding(embedding)
+    check_lengths(embedding=vectors, label=classes.codes, sensitive_features=groups.codes)
     _check_dials(temperature, balance, strength)
-    codes = (
-        torch.from_numpy(classes.codes).to(points.device),
-        torch.from_numpy(groups.codes).to(points.device),
-    )
-
+    codes = classes.codes, groups.codes
     alone = ~has_neighbours(*codes)
-    _warn_alone(alone.cpu().numpy(), groups)
-    anchor_weight = anchor_weights(*codes, "group" if balance == "group" else "sample")
-    weight = exact_weights(points, *codes, anchor_weight, temperature, progress)
+    _warn_alone(alone, groups)
+    weight = shape_weights(vectors, *codes, "group" if balance == "group" else "sample", temperature, progress)
     if balance not in ("group", "sample"):
-        totals = _totals(balance, cell_counts(*codes), classes, groups)
-        weight = _with_totals(weight, *codes, totals.to(points.device))
-    weight = (1 - strength) + strength * weight.masked_fill(alone, 1)
-    return weight.to(points.dtype) if isinstance(embedding, Tensor) else weight.numpy()
+        weight = _with_totals(weight, *codes, _totals(balance, cell_counts(*codes), classes, groups))
+    weight = (1 - strength) + strength * np.where(alone, 1, weight)
+    return vectors.new_tensor(weight) if is_tensor(embedding) else weight
+
+
+def shape_weights(
+    vectors: Any,
+    label: Int[np.ndarray, "row"],
+    attribute: Int[np.ndarray, "row"],
+    balance: Balance,
+    temperature: float,
+    progress: Progress = iter,
+) -> Float[np.ndarray, "row"]:
+    """The paper's weights, Eq. (4) or (5), of codes; 0 for a row without neighbours.
+
+    At temperature inf they are even within cells and need no vectors; else this is the bridge to the torch floor.
+    """
+    if math.isinf(temperature):
+        even = even_weights(cell_counts(label, attribute), balance)[label, attribute]
+        return np.where(has_neighbours(label, attribute), even, 0)
+    try:
+        import torch
+
+        from raan.neighbourhood.balance import anchor_weights
+        from raan.neighbourhood.stream import exact_weights
+    except ImportError as error:
+        raise MissingExtra("a neighbourhood, that is a finite temperature,", "torch") from error
+    # A copy: memory-mapped and read-only arrays are left alone.
+    points = vectors if is_tensor(vectors) else torch.tensor(vectors)
+    codes = (torch.from_numpy(label).to(points.device), torch.from_numpy(attribute).to(points.device))
+    anchors = anchor_weights(*codes, balance)
+    return exact_weights(points, *codes, anchors, temperature, progress).numpy(force=True)
 
 
 def _with_totals(
-    weight: Float64[Tensor, "row"],
-    label: Int[Tensor, "row"],
-    attribute: Int[Tensor, "row"],
-    totals: Float64[Tensor, "label attribute"],
-) -> Float64[Tensor, "row"]:
+    weight: Float[np.ndarray, "row"],
+    label: Int[np.ndarray, "row"],
+    attribute: Int[np.ndarray, "row"],
+    totals: Float[np.ndarray, "label group"],
+) -> Float[np.ndarray, "row"]:
     """The weights scaled so that each cell has its total; a cell that no one points to has it spread evenly."""
-    zeros = torch.zeros_like(totals)
-    present = zeros.index_put((label, attribute), weight, accumulate=True)
-    shape = torch.where((present > 0)[label, attribute], weight, 1)
-    present = zeros.index_put((label, attribute), shape, accumulate=True)
-    return shape * (totals / present)[label, attribute]
+    shape = np.where((_sums(weight, label, attribute, totals.shape) > 0)[label, attribute], weight, 1)
+    present = _sums(shape, label, attribute, totals.shape)
+    return np.asarray(
+        shape * np.divide(totals, present, out=np.zeros_like(totals), where=present > 0)[label, attribute]
+    )
+
+
+def _sums(
+    weight: Float[np.ndarray, "row"],
+    label: Int[np.ndarray, "row"],
+    attribute: Int[np.ndarray, "row"],
+    shape: tuple[int, ...],
+) -> Float[np.ndarray, "label group"]:
+    """The weight of each cell; rows of unknown attribute (-1) read the last one, and count there."""
+    sums = np.zeros(shape)
+    np.add.at(sums, (label, attribute), weight)
+    return sums
 
 
 def _totals(
-    balance: str | Totals, counts: Int[Tensor, "label attribute"], classes: Codes, groups: Codes
-) -> Float64[Tensor, "label attribute"]:
+    balance: str | Totals, counts: Int[np.ndarray, "label group"], classes: Codes, groups: Codes
+) -> Float[np.ndarray, "label group"]:
     """The totals that "independence" or a mapping asks for."""
     if isinstance(balance, str):
         return independent_totals(counts)
-    totals = named_totals(balance, classes.names, groups.names)
-    missing = (totals.isnan() & (counts.cpu() > 0)).nonzero().tolist()
+    named = {(str(label), str(attribute)): float(total) for (label, attribute), total in balance.items()}
+    totals = np.array([[named.get((c, a), math.nan) for a in groups.names] for c in classes.names])
+    missing = np.argwhere(np.isnan(totals) & (counts > 0)).tolist()
     if missing:
         cells = ", ".join(repr((classes.names[c], groups.names[a])) for c, a in missing)
         raise ValueError(f"balance names no total for the cells {cells}; give one for every cell that occurs")
@@ -129,30 +164,32 @@ def _totals(
     return totals
 
 
-def _check_embedding(embedding: Any) -> Float[Tensor, "row dim"]:
-    """The embedding as a floating tensor, or an error that says what is wrong with it."""
-    points = embedding.detach() if isinstance(embedding, Tensor) else _tensor(np.asarray(embedding))
-    if points.ndim != 2 or points.is_complex():
+def _check_embedding(embedding: Any) -> Any:
+    """The embedding as a floating array or tensor, or an error that says what is wrong with it."""
+    points: Any = embedding.detach() if is_tensor(embedding) else _numbers(np.asarray(embedding))
+    if points.ndim != 2 or "complex" in str(points.dtype):
         raise ValueError(f"embedding has shape {tuple(points.shape)}; expected [samples, dimensions] of numbers")
-    if points.dtype != torch.float64:
-        points = points.float()
-    broken = ~points.isfinite().all(1)
+    if "float64" not in str(points.dtype):
+        points = points.float() if is_tensor(points) else points.astype(np.float32)
+    broken = np.asarray(
+        ~(points.isfinite().all(1).cpu().numpy() if is_tensor(points) else np.isfinite(points).all(1))
+    )
     if broken.any():
         raise ValueError(
             f"embedding holds NaN or inf in {int(broken.sum())} of {len(points)} rows, "
-            f"first in row {int(broken.int().argmax())}; impute or drop them"
+            f"first in row {int(broken.argmax())}; impute or drop them"
         )
     return points
 
 
-def _tensor(values: np.ndarray) -> Tensor:
-    """A copy as a tensor: memory-mapped and read-only arrays are left alone."""
-    if values.dtype.kind not in "biuf":
+def _numbers(values: np.ndarray) -> np.ndarray:
+    """The values, if they are numbers."""
+    if values.dtype.kind not in "biufc":
         raise TypeError(
             f"embedding holds values of type {values.dtype}; expected numbers: encode categories first, for "
             "instance one-hot"
         )
-    return torch.tensor(values)
+    return values
 
 
 def _check_dials(temperature: float, balance: object, strength: float) -> None:
