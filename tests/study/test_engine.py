@@ -3,6 +3,7 @@
 import gzip
 import json
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -75,6 +76,20 @@ def study_file(tmp_path):
     return file
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """The results of the study, which is carried out once."""
+    folder = tmp_path_factory.mktemp("engine")
+    carry_out(read_study(write(folder, STUDY, "small.toml")), folder / "out.jsonl")
+    return folder / "out.jsonl"
+
+
+@pytest.fixture
+def results(finished, tmp_path):
+    """A copy of the results of the study, to go on with."""
+    return Path(shutil.copy(finished, tmp_path / "out.jsonl"))
+
+
 def write(tmp_path, text, name="study.toml"):
     file = tmp_path / name
     file.write_text(text)
@@ -128,11 +143,10 @@ class TestPlan:
 
 
 class TestRecords:
-    def test_a_run_of_a_study_is_the_run_alone(self, study_file, tmp_path):
-        carry_out(read_study(study_file), tmp_path / "out.jsonl")
+    def test_a_run_of_a_study_is_the_run_alone(self, results):
         (record,) = [
             record
-            for record in read(tmp_path / "out.jsonl")
+            for record in read(results)
             if (record.method, record.style, record.seed) == ("RL-RAAN", "sgd", 5)
             and record.hyperparameters["learning_rate"] == 1e-2
             and record.hyperparameters["temperature"] == 0.1
@@ -158,9 +172,8 @@ class TestRecords:
             assert (ours - theirs).abs().sum((1, 2, 3)).max() <= 4
             torch.testing.assert_close(metrics(ours).accuracy, metrics(theirs).accuracy, atol=0.03, rtol=0)
 
-    def test_the_chosen_point_is_the_rules_on_validation(self, study_file, tmp_path):
-        carry_out(read_study(study_file), tmp_path / "out.jsonl")
-        for record in read(tmp_path / "out.jsonl"):
+    def test_the_chosen_point_is_the_rules_on_validation(self, results):
+        for record in read(results):
             path = record.metrics("validation")
             allowed = path.accuracy >= path.accuracy[0] - 0.02 - 1e-9
             best = max((float(path.worst_group_accuracy[k]), -k) for k in range(len(record.step)) if allowed[k])
@@ -177,24 +190,22 @@ class TestRecords:
         assert outcome.diverged >= 2
         assert outcome.complete
 
-    def test_another_rule_chooses_anew_without_training(self, study_file, tmp_path):
-        carry_out(read_study(study_file), tmp_path / "out.jsonl")
-        before = read(tmp_path / "out.jsonl")
+    def test_another_rule_chooses_anew_without_training(self, study_file, results):
+        before = read(results)
         study_file.write_text(STUDY.replace('"worst_group"', '"demographic_parity"'))
         told = []
-        carry_out(read_study(study_file), tmp_path / "out.jsonl", progress=lambda *each: told.append(each))
+        carry_out(read_study(study_file), results, progress=lambda *each: told.append(each))
         assert told == [(0, 0, len(before))]
-        after = read(tmp_path / "out.jsonl")
+        after = read(results)
         assert [record.run for record in after] == [record.run for record in before]
         assert all(record.chosen["rule"]["aim"] == "demographic_parity" for record in after)
         assert any(a.chosen["point"] != b.chosen["point"] for a, b in zip(after, before, strict=True))
 
-    def test_more_seeds_add_runs_and_repeat_none(self, study_file, tmp_path):
-        carry_out(read_study(study_file), tmp_path / "out.jsonl")
-        before = {record.run: record for record in read(tmp_path / "out.jsonl")}
+    def test_more_seeds_add_runs_and_repeat_none(self, study_file, results):
+        before = {record.run: record for record in read(results)}
         study_file.write_text(STUDY.replace("[3, 5]", "[3, 5, 7]"))
-        assert carry_out(read_study(study_file), tmp_path / "out.jsonl").finished == 3 * len(before) // 2
-        after = {record.run: record for record in read(tmp_path / "out.jsonl")}
+        assert carry_out(read_study(study_file), results).finished == 3 * len(before) // 2
+        after = {record.run: record for record in read(results)}
         assert all(after[run] == record for run, record in before.items())
 
     def test_data_that_changed_are_refused(self, study_file, tmp_path):
@@ -228,20 +239,9 @@ class TestInterruptions:
         ]
 
     @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.exhaustive)])
-    def test_killed_at_random_moments_it_ends_with_the_same_bytes(self, kills, study_file, tmp_path):
-        study = read_study(study_file)
-        carry_out(study, tmp_path / "whole.jsonl")
-        whole = read(tmp_path / "whole.jsonl")
+    def test_killed_at_random_moments_it_ends_with_the_same_bytes(self, kills, finished, study_file, tmp_path):
         journal, path = tmp_path / "out.jsonl.journal", tmp_path / "out.jsonl"
-        command = [
-            *RAAN_STUDY,
-            study_file,
-            "--results",
-            path,
-            "--workers",
-            "1",
-            "--quiet",
-        ]
+        command = [*RAAN_STUDY, study_file, "--results", path, "--workers", "1", "--quiet"]
         rng, seen = random.Random(0), set()
         for _ in range(kills):
             before = journal.stat().st_size if journal.exists() else 0
@@ -255,18 +255,17 @@ class TestInterruptions:
             found = {record.run for file in (path, journal) if file.exists() for record in read(file)}
             assert found >= seen, "a finished run was lost"
             seen = found
-            if len(found) == len(whole):  # it was done: the next one begins anew
+            if len(found) == len(read(finished)):  # it was done: the next one begins anew
                 path.unlink(missing_ok=True)
                 journal.unlink(missing_ok=True)
                 seen = set()
         subprocess.run(command, check=True)
-        assert path.read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+        assert path.read_bytes() == finished.read_bytes()
         assert not journal.exists()
 
-    def test_a_torn_line_is_mended(self, study_file, tmp_path):
+    def test_a_torn_line_is_mended(self, finished, study_file, tmp_path):
         study = read_study(study_file)
-        carry_out(study, tmp_path / "whole.jsonl")
-        lines = (tmp_path / "whole.jsonl").read_bytes().splitlines(keepends=True)
+        lines = finished.read_bytes().splitlines(keepends=True)
         for left in (0, 1, 7, len(lines) - 1):
             (tmp_path / "out.jsonl.journal").write_bytes(b"".join(lines[:left]) + lines[left][:40])
             (tmp_path / "out.jsonl").unlink(missing_ok=True)
