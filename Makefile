@@ -1,7 +1,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# One worker per core (two per core gain nothing), each with one thread: see tests/conftest.py.
+# One worker for each core, each with one thread: see tests/conftest.py.
 WORKERS ?= logical
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
