@@ -21,10 +21,11 @@ from raan.report.pictures import told
 from raan.report.reading import Reading
 from raan.report.text import markdown_report
 from raan.report.words import headline
+from raan.studies import FOLDER
 from raan.study.study import read_study
 
 ROOT = Path(__file__).parents[1]
-STUDIES, RESULTS, PAGES = ROOT / "studies", ROOT / "results", ROOT / "docs" / "results"
+RESULTS, PAGES = ROOT / "results", ROOT / "docs" / "results"
 BEGIN, END = "<!-- results of {} -->", "<!-- end -->"
 TABULAR = ROOT / "docs" / "guides" / "tabular.md"
 TITLES = {"adult": "Adult", "meps": "MEPS"}
@@ -48,7 +49,7 @@ def written() -> dict[Path, str]:
 
 def _with_results() -> list[Path]:
     """The comparisons of which there are runs."""
-    files = (file for file in sorted(STUDIES.glob("*.toml")) if read_study(file).kind == "comparison")
+    files = (file for file in sorted(FOLDER.glob("*.toml")) if read_study(file).kind == "comparison")
     there = [file for file in files if (RESULTS / f"{read_study(file).results}.jsonl.gz").exists()]
     return [file for file in there if _content(file).records]
 
@@ -61,7 +62,7 @@ def _content(file: Path) -> Content:
 
 def _page(file: Path) -> str:
     """A study's report in Markdown, with the command that makes it."""
-    name = file.relative_to(ROOT)
+    name = file.stem
     text = markdown_report(_content(file))
     return f"{text}\nMade by `raan study {name}` and `raan report {name} --format md`.\n"
 

@@ -13,7 +13,7 @@ import pytest
 from commands import ENVIRONMENT, RAAN, people, raan, said
 from raan import load
 from raan.data.sets.adult import COLUMNS
-from raan.study.results import read
+from raan.results.records import read
 
 FIT = ("--label", "hired", "--attribute", "sex", "--ignore", "id")
 SHORT = 0.05  # minutes: the least there is

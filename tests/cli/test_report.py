@@ -138,7 +138,7 @@ def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
         ("counts.jsonl", json.dumps({**SMALL[0], "test": [[1, 2]] * 21}) + "\n", "expected 12 whole numbers"),
         ("path.jsonl", json.dumps({**SMALL[0], "step": []}) + "\n", "the path has 0 steps"),
         ("step.jsonl", json.dumps({**SMALL[0], "step": 3}) + "\n", "step is 3; expected a list"),
-        ("chosen.jsonl", json.dumps({**SMALL[0], "chosen": None}) + "\n", "chosen is None; expected a dict"),
+        ("versions.jsonl", json.dumps({**SMALL[0], "versions": None}) + "\n", "versions is None; expected a dict"),
         ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected text"),
         ("zip.jsonl.gz", "no gzip\n", "holds no results"),
     ],

@@ -30,11 +30,10 @@ def pages():
 
 @pytest.fixture
 def workplace(tmp_path):
-    """A folder with the files that the docs speak of, and the project's studies with their results."""
+    """A folder with the files that the docs speak of, and the committed results."""
     people(tmp_path / "people.csv")
     people(tmp_path / "new.csv", rows=300, seed=1)
-    for name in ("studies", "results"):
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("*.lock", "*.journal"))
+    shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.lock", "*.journal"))
     return tmp_path
 
 

@@ -28,9 +28,9 @@ from raan.fit.words import sentence, verdict
 from raan.methods.method import alike
 from raan.report.reading import read
 from raan.report.words import headline, sureness
+from raan.results.explanation import weights_of
+from raan.results.summary import comparisons
 from raan.study.compare import four_each
-from raan.study.explain import weights_of
-from raan.study.summary import comparisons
 from raan.tabular.frame import from_frame
 
 pytestmark = pytest.mark.filterwarnings("ignore::raan.tabular.preprocessing.DataWarning")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raan.study.results import Record
+from raan.results.records import Record
 
 METHODS = {
     # (no, Female), (no, Male), (yes, Female), (yes, Male): the share predicted right that training moves towards.
@@ -70,12 +70,6 @@ def line(
         "diverged": diverged,
         "step": [89 * point for point in range(points)],
         **parts,
-        "chosen": {
-            "rule": {"aim": "worst_group", "accuracy_drop": 0.01},
-            "point": 0,
-            "validation": {},
-            "test": {},
-        },
     }
 
 

@@ -5,7 +5,7 @@ import pytest
 from raan.fairness.rule import Rule
 from raan.report.reading import read
 from raan.report.words import caveats, headline, sureness, who_gains
-from raan.study.summary import comparisons
+from raan.results.summary import comparisons
 from report.records import as_records, line, study
 
 
@@ -26,7 +26,7 @@ def made(method, worst, others, seed=0, points=1, empty=False):
     return {**line(method, seed), "step": list(range(points + 1)), "validation": path, "test": path}
 
 
-def reading_of(lines, rule=None):
+def reading_of(lines, rule=Rule("worst_group", 0.01)):
     (comparison,) = comparisons(as_records(lines), rule)
     return read(comparison)
 

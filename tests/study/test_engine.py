@@ -10,7 +10,6 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,10 +20,12 @@ from raan.fairness.metrics import metrics
 from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
+from raan.results.journal import StudyRunning, open_results
+from raan.results.records import read
+from raan.studies import find, names, read_rule
 from raan.study.execute import carry_out
 from raan.study.faults import StudyError
 from raan.study.plan import PACK, packs
-from raan.study.results import StudyRunning, opened, read
 from raan.study.study import read_study
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
@@ -171,15 +172,6 @@ class TestRecords:
             assert np.abs(ours - theirs).sum((1, 2, 3)).max() <= 4
             np.testing.assert_allclose(metrics(ours).accuracy, metrics(theirs).accuracy, atol=0.03, rtol=0)
 
-    def test_the_chosen_point_is_the_rules_on_validation(self, results):
-        for record in read(results):
-            path = record.metrics("validation")
-            allowed = path.accuracy >= path.accuracy[0] - 0.02 - 1e-9
-            best = max((float(path.worst_group_accuracy[k]), -k) for k in range(len(record.step)) if allowed[k])
-            assert record.chosen["point"] == -best[1]
-            test = record.metrics("test")
-            assert record.chosen["test"]["accuracy"] == round(float(test.accuracy[-best[1]]), 6)
-
     def test_a_diverged_run_is_recorded_and_its_pack_goes_on(self, study_file, tmp_path):
         study_file.write_text(STUDY.replace("[1e-2, 1e-3]", "[1e30, 1e-3]"))
         outcome = carry_out(read_study(study_file), tmp_path / "out.jsonl")
@@ -289,18 +281,21 @@ class TestInterruptions:
 
     def test_two_processes_on_one_file_are_refused(self, tmp_path):
         path = tmp_path / "out.jsonl"
-        script = "import sys, time; from raan.study.results import opened\n"
-        script += "with opened(sys.argv[1]): print(flush=True); time.sleep(60)"
+        script = "import sys, time; from raan.results.journal import open_results\n"
+        script += "with open_results(sys.argv[1]): print(flush=True); time.sleep(60)"
         child = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
         try:
             child.stdout.readline()
-            with pytest.raises(StudyRunning, match=r"another process is writing to .*out\.jsonl"), opened(path):
+            with (
+                pytest.raises(StudyRunning, match=r"another process is writing to .*out\.jsonl"),
+                open_results(path),
+            ):
                 pass
         finally:
             child.kill()
             child.wait()
             child.stdout.close()
-        with opened(path) as results:  # the dead hold no lock
+        with open_results(path) as results:  # the dead hold no lock
             assert results.done == {}
 
 
@@ -440,10 +435,24 @@ class TestCommand:
 
 
 def test_every_study_file_of_the_project_is_sound():
-    folder = Path(__file__).parents[2] / "studies"
-    files = sorted(folder.glob("*.toml"))
-    assert files
-    for file in files:
-        study = read_study(file)
+    assert "table-2" in names()
+    for name in names():
+        study = read_study(name)
+        assert (study.name, read_study(find(name))) == (name, study)
         if study.kind == "comparison":
-            assert packs(study), file
+            assert packs(study), name
+            assert read_rule(name) == study.select
+
+
+def test_a_file_comes_before_the_packaged_study_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, STUDY, "table-2.toml")
+    assert read_study("table-2.toml").title == "A small one"
+    assert read_study("table-2").title == "Table 2: worst-group accuracy"
+    with pytest.raises(StudyError, match=r"table-9 is not there; .* packaged: .*table-2"):
+        read_study("table-9")
+
+
+def test_a_study_may_extend_a_packaged_one(tmp_path):
+    study = read_study(write(tmp_path, 'extends = "table-2.toml"\ntitle = "Mine"\n'))
+    assert (study.title, study.results) == ("Mine", "table-2")

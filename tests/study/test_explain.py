@@ -1,88 +1,152 @@
-from dataclasses import replace
+"""A finished study's explanation: which runs it is of, and that its numbers are theirs."""
 
-import numpy as np
+import json
+
 import pytest
 
-from raan.data.table import Table
-from raan.reweighting.weights import aan_weights
-from raan.study.explain import explanation, map_of, separability, weights_of
-from raan.tabular.encoding import OneHot, Standardised
-from raan.tabular.preprocessing import Preprocessing
+from raan.data.sets.catalogue import DATA
+from raan.fairness.rule import Rule
+from raan.methods import METHODS, RAAN, Scope
+from raan.models.model import mlp
+from raan.models.outputs import outputs
+from raan.report.inputs import load
+from raan.results.explanation import weights_of
+from raan.results.records import explanation_of, read
+from raan.results.summary import choose, comparisons
+from raan.study.execute import carry_out
+from raan.study.explain import explain_results
+from raan.study.study import read_study
+from raan.training.stages import first_stage, second_stage
+from raan.training.train import Schedule
+
+STUDY = """
+title = "A small one"
+seeds = [3, 5]
+
+[select]
+aim = "worst_group"
+accuracy_drop = 0.1
+
+[first]
+epochs = 2
+
+[second]
+epochs = 2
+points_per_epoch = 2
+learning_rate = 1e-2
+
+[[data]]
+name = "toy"
+title = "shapes"
+rows = 400
+
+[methods.Vanilla]
+[methods.RL-RAAN]
+temperature = [0.1, 0.5]
+averaging_rate = 0.5
+balance = ["group", "sample"]
+[methods.RAAN]
+temperature = 0.3
+averaging_rate = 0.5
+[methods."Balancing only"]
+"""
 
 
 @pytest.fixture
-def table():
-    """Two features, the second tells the group; three quarters of the hired are of group m."""
-    rng = np.random.default_rng(0)
-    label = rng.integers(0, 2, 400)
-    attribute = (rng.random(400) < np.where(label, 0.75, 0.25)).astype(int)
-    features = np.stack([rng.normal(size=400), attribute.astype(float)], axis=1).astype(np.float32)
-    return Table.of(
-        features, label, attribute, class_names=("no", "yes"), attribute_names=("f", "m"),
-        feature_names=("hours", "sex=m"), name="people",
-    )  # fmt: skip
+def finished(tmp_path):
+    """The study carried out, and where its results are."""
+    file = tmp_path / "small.toml"
+    file.write_text(STUDY)
+    path = tmp_path / "small.jsonl"
+    carry_out(read_study(file), path)
+    return read_study(file), path
 
 
-def test_the_weights_by_cell_are_those_of_aan_weights(table):
-    rows = np.arange(400)[::-1].copy()
-    embedding = table.features.numpy()[rows]
-    found = weights_of(table, embedding, rows)
-    label, attribute = table.label.numpy()[rows], table.attribute.numpy()[rows]
-    weight = aan_weights(embedding, label, attribute, temperature=0.5, balance="group")
-    for cell in found["cells"]:
-        here = weight[
-            (label == ("no", "yes").index(cell["class"])) & (attribute == ("f", "m").index(cell["attribute"]))
-        ]
-        assert cell["rows"] == len(here)
-        assert cell["mean"] == pytest.approx(here.mean(), abs=1e-4)
-        assert cell["quantiles"] == pytest.approx(np.quantile(here, [0.05, 0.25, 0.5, 0.75, 0.95]), abs=1e-4)
+def explained(study, path):
+    return json.loads(explain_results(study, path).read_text())
 
 
-def test_features_are_told_in_the_users_units(table):
-    preprocessing = Preprocessing((Standardised("hours", 40.0, 40.0, 10.0, False), OneHot("sex", ("m",))))
-    rows = np.arange(400)
-    found = weights_of(table, table.features.numpy(), rows, preprocessing, "sample")
-    weight = aan_weights(table.features.numpy(), table.label.numpy(), table.attribute.numpy(), balance="sample")
-    heaviest = np.argsort(-weight, kind="stable")[:40]
-    hours = table.features[:, 0].double().numpy()
-    told = {each["feature"]: each for each in found["features"]}
-    assert told["hours"]["all"] == pytest.approx(40 + 10 * hours.mean(), abs=1e-3)
-    assert told["hours"]["upweighted"] == pytest.approx(40 + 10 * hours[heaviest].mean(), abs=1e-3)
-    difference = (hours[heaviest].mean() - hours.mean()) / hours.std()
-    assert told["hours"]["difference"] == pytest.approx(difference, abs=1e-3)
+def test_it_is_of_the_chosen_run_of_every_method_that_weighs_by_neighbourhoods(finished):
+    study, path = finished
+    found = explained(study, path)
+    (comparison,) = comparisons(read(path), study.select)
+    assert [each["method"] for each in found["weights"]] == ["RL-RAAN", "RAAN"]
+    for each in found["weights"]:
+        paths = comparison.methods[each["method"]]
+        chosen = paths.candidates[choose(paths, study.select).candidate[0]]
+        assert (each["data"], each["temperature"], each["balance"]) == (
+            "shapes",
+            chosen["temperature"],
+            chosen["balance"],
+        )
+    assert [each["name"] for each in found["maps"]] == ["plain training", "RL-RAAN"]
 
 
-def test_features_without_names_tell_nobody_anything(table):
-    assert weights_of(table, table.features.numpy(), np.arange(400))["features"]
-    nameless = replace(table, feature_names=())
-    assert weights_of(nameless, table.features.numpy(), np.arange(400))["features"] == []
+def test_the_weights_are_those_of_the_model_at_the_chosen_point(finished):
+    study, path = finished
+    problem = DATA["toy"].load({"rows": 400}, (3,))
+    table, split = problem.table, problem.split
+    plain = first_stage(mlp(table), table, split, (3,), Schedule(epochs=2, points_per_epoch=1)).last
+    for each in explained(study, path)["weights"]:
+        model = plain
+        if each["method"] == "RL-RAAN":
+            method = RAAN(each["temperature"], 0.5, balance=each["balance"], scope=Scope.MODEL)
+            schedule = Schedule(epochs=2, points_per_epoch=2, learning_rate=1e-2)
+            model = second_stage(method, plain, table, split, (3,), schedule, study.select).model
+        points = outputs(model, table, split.train).embedding[0].double().numpy()
+        rows = split.train[0].numpy()
+        alone = weights_of(table, points, rows, None, each["balance"], each["temperature"])
+        assert [cell["mean"] for cell in each["cells"]] == pytest.approx(
+            [cell["mean"] for cell in alone["cells"]], abs=2e-3
+        )
 
 
-def test_rows_of_unknown_attribute_are_left_out_of_the_weights(table):
-    table.attribute[:100] = -1
-    found = weights_of(table, table.features.numpy(), np.arange(400))
-    assert found["rows"] == sum(cell["rows"] for cell in found["cells"]) == 300
+def test_it_is_made_once_for_a_rule_and_its_runs(finished, tmp_path):
+    study, path = finished
+    file = explain_results(study, path)
+    before = file.stat().st_mtime_ns
+    assert explain_results(study, path) == file
+    assert file.stat().st_mtime_ns == before
+    (tmp_path / "small.toml").write_text(STUDY.replace("accuracy_drop = 0.1", "accuracy_drop = 0.2"))
+    assert explained(read_study(tmp_path / "small.toml"), path)["rule"]["accuracy_drop"] == 0.2
 
 
-def test_separability_is_one_where_the_attribute_is_in_the_embedding_and_a_half_where_it_is_not(table):
-    group = table.attribute.numpy()
-    assert separability(table.features.numpy().astype(float), group) == pytest.approx(1)
-    noise = np.random.default_rng(1).normal(size=(400, 3))
-    assert separability(noise, group) == pytest.approx(0.5, abs=0.1)
-    assert separability(noise, np.zeros(400, dtype=int)) is None
+def test_the_studys_own_report_has_it_and_that_of_another_rule_has_not(finished, tmp_path):
+    study, _ = finished
+    carry_out(study, tmp_path / "small.jsonl.gz")
+    explain_results(study, tmp_path / "small.jsonl.gz")
+    other = tmp_path / "other.toml"
+    other.write_text('extends = "small.toml"\n[select]\naim = "equalized_odds"\n')
+    of = {name: load([tmp_path / name], tmp_path).explanation for name in ("small.toml", "other.toml")}
+    assert [each["method"] for each in of["small.toml"]["weights"]] == ["RL-RAAN", "RAAN"]
+    assert of["other.toml"]["weights"] == []
 
 
-def test_a_map_has_a_place_a_class_and_a_group_for_every_row_drawn(table):
-    rows = np.arange(100, 300)
-    found = map_of("plain training", table, table.features.numpy()[rows], rows)
-    assert found["label"] == table.label[100:300].tolist()
-    assert found["attribute"] == table.attribute[100:300].tolist()
-    assert np.std(found["x"]) > 0
-    assert np.std(found["y"]) > 0
-    assert explanation([], [found])["maps"][0]["separability"] == found["separability"]
+def test_carrying_out_an_extension_leaves_the_results_as_they_are(finished, tmp_path):
+    _, path = finished
+    before = path.read_bytes()
+    other = tmp_path / "other.toml"
+    other.write_text('extends = "small.toml"\n[select]\naim = "equalized_odds"\naccuracy_drop = 0.5\n')
+    study = read_study(other)
+    assert study.select == Rule("equalized_odds", 0.5)
+    assert carry_out(study, path).complete
+    assert path.read_bytes() == before
 
 
-def test_an_embedding_of_one_point_can_be_drawn(table):
-    found = map_of("flat", table, np.zeros((400, 3), dtype=np.float32), np.arange(400))
-    assert len(found["x"]) == len(found["y"]) == 400
-    assert np.isfinite(found["x"]).all()
+def test_runs_of_a_grid_that_was_cut_since_are_not_explained(finished, tmp_path):
+    _, path = finished
+    (tmp_path / "small.toml").write_text(STUDY.replace("[0.1, 0.5]", "0.1"))
+    study = read_study(tmp_path / "small.toml")
+    assert carry_out(study, path).complete
+    assert {each["temperature"] for each in explained(study, path)["weights"]} == {0.1, 0.3}
+
+
+def test_a_study_without_neighbourhoods_has_none(finished, tmp_path):
+    (tmp_path / "plain.toml").write_text(
+        STUDY[: STUDY.index("[methods.RL-RAAN]")] + '[methods."Balancing only"]\n'
+    )
+    assert METHODS["Balancing only"].temperature == float("inf")
+    study, path = read_study(tmp_path / "plain.toml"), tmp_path / "plain.jsonl"
+    carry_out(study, path)
+    assert explain_results(study, path) is None
+    assert not explanation_of(path).exists()

@@ -86,5 +86,5 @@ def test_an_option_that_is_unknown_or_of_the_wrong_type_is_a_fault(tmp_path: Pat
 
 @pytest.mark.parametrize("name", ["figure-1", "figure-2", "theorem"])
 def test_the_studies_that_come_along_can_be_read(name: str) -> None:
-    study = read_study(Path(__file__).parents[2] / "studies" / f"{name}.toml")
+    study = read_study(name)
     assert study.kind != "comparison"

@@ -1,7 +1,5 @@
 """The study of Table 3 on a file in Civil Comments' layout, with a real sentence encoder."""
 
-from pathlib import Path
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -9,10 +7,11 @@ import pytest
 from raan.data.sets.civil_comments import IDENTITIES
 from raan.report.inputs import load
 from raan.report.outline import readings_of
+from raan.studies import find
 from raan.study.execute import carry_out
 from raan.study.study import read_study
 
-STUDY = Path(__file__).parents[2] / "studies" / "table-3-civil-comments.toml"
+STUDY = find("table-3-civil-comments")
 
 
 @pytest.fixture

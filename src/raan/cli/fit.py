@@ -148,17 +148,18 @@ def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Pat
     from raan.fit.words import verdict
     from raan.report.inputs import load
     from raan.report.page import write_page
-    from raan.study.results import explanation_of, line_of
+    from raan.results.records import explanation_of, line_of
 
     found.model(tuple(attribute), label).save(folder / "model")
     (folder / "results.jsonl").write_text("".join(map(line_of, records(found))), encoding="utf-8")
-    said = {
+    stated = {
+        "rule": {"aim": found.wish.aim, "accuracy_drop": found.wish.accuracy_drop},
         "title": f"{label} in {data.name}, fair by {' × '.join(attribute)}",
         "verdict": list(verdict(found)),
         "notes": [*found.notes, *found.loaded.warnings],
         "command": shlex.join(["raan", *sys.argv[1:]]),
     }
-    write_json({**explained(found), **said}, explanation_of(folder / "results.jsonl"))
+    write_json({**explained(found), **stated}, explanation_of(folder / "results.jsonl"))
     card = model_card(found, label, attribute, data.name, str(out))
     (folder / "model-card.md").write_text(card, encoding="utf-8")
     write_page(load([folder]), folder / "report.html")

@@ -30,7 +30,8 @@ class Format(StrEnum):
 
 def report(
     results: Annotated[
-        list[Path], typer.Argument(help="Results files, folders that `raan fit` wrote, or study files.")
+        list[Path],
+        typer.Argument(help="Results files, folders that `raan fit` wrote, study files, packaged studies."),
     ],
     out: Annotated[
         Path | None,
@@ -55,7 +56,7 @@ def report(
     content = load(results)
     content = replace(
         content,
-        rule=_rule(content, aim, accuracy_drop),
+        rule=_rule(content.rule, aim, accuracy_drop),
         command="\n".join(filter(None, (content.command, _command(results, out, form, aim, accuracy_drop)))),
     )
     written = _write(content, form, out)
@@ -64,17 +65,12 @@ def report(
         _say(content, written, len(drawn), figures)
 
 
-def _rule(content: Content, aim: Aim | None, accuracy_drop: float | None) -> Rule | None:
-    """The rule asked for; what was not said is as in the results."""
-    if aim is None and accuracy_drop is None:
-        return content.rule
-    from raan.fairness.rule import Rule
-    from raan.study.summary import rule_of
+def _rule(own: Rule, aim: Aim | None, accuracy_drop: float | None) -> Rule:
+    """The rule asked for; what was not asked for is as in the results."""
+    from dataclasses import replace
 
-    own = content.rule or rule_of(content.records[0].chosen.get("rule"))
-    kept = Rule() if own.aim is None else own
-    drop = kept.accuracy_drop if accuracy_drop is None else accuracy_drop / 100
-    return Rule(aim.key if aim else kept.aim, drop)
+    drop = own.accuracy_drop if accuracy_drop is None else accuracy_drop / 100
+    return replace(own, aim=aim.key if aim else own.aim, accuracy_drop=drop)
 
 
 def _command(

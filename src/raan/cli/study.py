@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 def study(
-    file: Annotated[Path, typer.Argument(help="The study, a TOML file such as those under studies/.")],
+    file: Annotated[
+        Path, typer.Argument(help="The study: a TOML file, or the name of a packaged one such as table-2.")
+    ],
     results: Annotated[
         Path | None, typer.Option(help="Where the finished runs are kept. By default results/NAME.jsonl.gz.")
     ] = None,
@@ -69,7 +71,7 @@ def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
 
 def _explain(plan: Study, path: Path, quiet: bool) -> None:
     """Who was weighed how, and what the embeddings look like, for the report."""
-    from raan.study.explained import explain_results
+    from raan.study.explain import explain_results
 
     with errors.status("explaining: the chosen runs are trained once more") if not quiet else nullcontext():
         explain_results(plan, path)
@@ -96,12 +98,12 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     """What is left to do, and the time it will take."""
     from rich.table import Table
 
+    from raan.results.journal import open_results
     from raan.study.estimate import shares
     from raan.study.plan import packs
-    from raan.study.results import opened
 
     planned = packs(plan)
-    with opened(path) as results:
+    with open_results(path) as results:
         left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
     with console.status("timing a few steps of each method") if not as_json else nullcontext():
         expected = shares(left)
@@ -132,8 +134,8 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
     from raan.report.outline import readings_of
     from raan.report.sheets import key_table
     from raan.report.words import headline
-    from raan.study.results import read
-    from raan.study.views import view
+    from raan.results.records import read
+    from raan.study.plan import view
 
     records = view(read(outcome.path), plan)
     for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):

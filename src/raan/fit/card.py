@@ -12,7 +12,7 @@ from raan.fairness.bootstrap import Estimate
 from raan.fairness.findings import Audit
 from raan.fit.fit import Fit
 from raan.fit.points import Choice
-from raan.study.training import versions
+from raan.results.records import versions
 
 AIMS = {
     "equalized_odds": "the smallest equalized odds gap",

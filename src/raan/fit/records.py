@@ -11,11 +11,9 @@ from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
 from raan.fairness.rule import TIE, Rule
 from raan.fit.fit import Fit
-from raan.fit.points import Choice, Walk, choose, most_accurate
-from raan.study.explain import MOST_WEIGHED, explanation, map_of, weights_of
-from raan.study.plan import hash_of
-from raan.study.results import Record
-from raan.study.training import versions
+from raan.fit.points import Choice, choose, most_accurate
+from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.results.records import Record, flatten, hash_of, versions
 
 STUDY = "raan fit"
 
@@ -41,16 +39,10 @@ def records(fit: Fit) -> Iterator[Record]:
             attributes=fit.table.attribute_names,
             diverged=walk.diverged,
             step=walk.step,
-            validation=_flat(walk.validation),
-            test=_flat(walk.test),
-            chosen=_chosen(walk, Rule(fit.wish.aim, fit.wish.accuracy_drop)),
+            validation=flatten(walk.validation),
+            test=flatten(walk.test),
             **defined,
         )
-
-
-def _flat(counts: np.ndarray) -> list[list[int]]:
-    flat: list[list[int]] = counts.reshape(len(counts), -1).astype(np.int64).tolist()
-    return flat
 
 
 def configuration(fit: Fit) -> dict[str, Any]:
@@ -63,18 +55,6 @@ def configuration(fit: Fit) -> dict[str, Any]:
         "parts": fit.effort.parts,
     }
     return {"split": sizes, "split_seed": fit.wish.seed, "seconds": fit.wish.seconds, "effort": effort}
-
-
-def _chosen(walk: Walk, rule: Rule) -> dict[str, Any]:
-    """The point of the walk that the rule chooses against the walk's own start."""
-    choice = Choice(walk, max(int(rule.choose(walk.validation, walk.validation[0])), 0))
-    said = {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop}
-    return {
-        "rule": said,
-        "point": choice.point,
-        "validation": numbers(choice.validation),
-        "test": numbers(choice.test),
-    }
 
 
 def numbers(measured: Metrics) -> dict[str, float | None]:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from raan.fairness.rule import Rule
-from raan.study.results import Record
+from raan.results.records import Record
 
 Paper: TypeAlias = Mapping[tuple[str, str, str], tuple[float, float]]
 """The paper's mean and standard deviation of what the rule aims at, in percent, by data set, style and method."""
@@ -15,7 +15,7 @@ Paper: TypeAlias = Mapping[tuple[str, str, str], tuple[float, float]]
 class Content:
     """The runs and everything said about them.
 
-    `rule` is None for the one that the records were made with; `explanation` is what an `.explain.json` holds:
+    `rule` chooses the points that are shown; `explanation` is what an `.explain.json` holds:
     the weights RAAN gave and maps of embeddings. `verdict` is said before all else, where there is one over all
     parts: a headline, then small print. `notes` are sentences for the reader, such as what is missing;
     `command` is what makes the same report again.
@@ -25,7 +25,7 @@ class Content:
     records: Sequence[Record]
     explanation: Mapping[str, Any] | None = None
     paper: Paper | None = None
-    rule: Rule | None = None
+    rule: Rule = Rule()
     verdict: Sequence[str] = ()
     notes: Sequence[str] = ()
     command: str = ""

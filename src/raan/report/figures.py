@@ -1,10 +1,12 @@
 """Figures as files, drawn by matplotlib without any global state."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,7 +23,9 @@ from raan.report.palette import COLOURS, MARKERS, colour, marker
 from raan.report.reading import Reading, course
 from raan.report.reading import trade_off as lines_of
 from raan.report.words import group_changes
-from raan.study.toy import Panel
+
+if TYPE_CHECKING:
+    from raan.study.toy import Panel
 
 FORMATS = ("png", "svg")
 

@@ -1,15 +1,16 @@
 """Where a report's content comes from: results files, folders that `raan fit` wrote, study files."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from raan.fairness.rule import Rule
 from raan.report.content import Content
-from raan.study.results import Record, explanation_of, journal_of, read
-from raan.study.study import read_study
-from raan.study.views import view
+from raan.report.measures import rule_in_words
+from raan.results.records import Record, explanation_of, journal_of, read
+from raan.studies import find, read_rule
 
 IN_FOLDER = ("results.jsonl", "results.jsonl.gz")
 
@@ -18,8 +19,8 @@ _EXPLAINED = {
     "maps": {"data", "name", "x", "y", "label", "attribute", "classes", "attributes", "separability"},
 }
 
-_SAID = ("title", "verdict", "notes", "command")
-"""What the one who wrote the results may have said of them."""
+_STATED = ("title", "verdict", "notes", "command")
+"""What the writer of the results may have stated of them, beside the rule."""
 
 
 def load(sources: Sequence[str | Path], results: str | Path = "results") -> Content:
@@ -34,16 +35,20 @@ def load(sources: Sequence[str | Path], results: str | Path = "results") -> Cont
         records=list(runs.values()),
         explanation={key: [each for found in explanations for each in found.get(key, ())] for key in _EXPLAINED},
         paper={key: number for part in parts for key, number in (part.paper or {}).items()},
-        rule=next((part.rule for part in parts if part.rule), None),
+        rule=parts[0].rule,
         verdict=parts[0].verdict if len(parts) == 1 else (),
-        notes=[note for part in parts for note in part.notes],
+        notes=[*(note for part in parts for note in part.notes), *_other_rules(parts)],
         command="\n".join(filter(None, (part.command for part in parts))),
     )
 
 
 def _source(path: Path, folder: Path) -> Content:
-    """The content of a study file, a folder or a results file."""
-    if path.suffix == ".toml":
+    """The content of a study file, a packaged study, a folder or a results file."""
+    if find(path).suffix == ".toml":
+        # The one bridge to the engine: which runs are the study's is known by its methods.
+        from raan.study.plan import view
+        from raan.study.study import read_study
+
         study = read_study(path)
         results = _file(folder / f"{study.results}.jsonl.gz")
         return replace(
@@ -82,19 +87,36 @@ def _file(path: Path) -> Content:
     )
     going_on = f"More runs are finished in {journal.name}: they count once the study has been started again."
     explanation = _explanation(path)
-    said = explanation or {}
+    stated = explanation or {}
     return Content(
-        title=said.get("title", ", ".join(dict.fromkeys(record.study for record in records))),
+        title=stated.get("title", ", ".join(dict.fromkeys(record.study for record in records))),
         records=records,
         explanation=explanation,
-        verdict=said.get("verdict", ()),
+        rule=_rule(stated, records),
+        verdict=stated.get("verdict", ()),
         notes=[
-            *said.get("notes", ()),
+            *stated.get("notes", ()),
             *([note] if torn else []),
             *([going_on] if journal.is_file() else []),
         ],
-        command=said.get("command", ""),
+        command=stated.get("command", ""),
     )
+
+
+def _rule(stated: Mapping[str, Any], records: Sequence[Record]) -> Rule:
+    """The rule that is stated beside the runs, or that of the packaged study they are of, or the default."""
+    if "rule" in stated:
+        return Rule(**stated["rule"])
+    return read_rule(records[0].study) or Rule()
+
+
+def _other_rules(parts: Sequence[Content]) -> Iterator[str]:
+    """A note where the sources were chosen by different rules."""
+    if any(part.rule != parts[0].rule for part in parts):
+        yield (
+            f"The sources have different rules. Here all are read by that of {parts[0].title}: "
+            f"{rule_in_words(parts[0].rule)}."
+        )
 
 
 def _check(record: Record, where: str) -> None:
@@ -125,10 +147,11 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
             for entry in found.get(key, ()):
                 if missing := names - set(entry):
                     raise ValueError(f"{', '.join(sorted(missing))} is missing in {key}")
-        for key in _SAID:
+        for key in _STATED:
             words = [found.get(key, "")] if key in ("title", "command") else found.get(key, [])
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                 raise ValueError(f"{key} is no text")
+        Rule(**found.get("rule", {}))
     except (KeyError, TypeError, ValueError) as error:
         raise ValueError(
             f"{file} is no explanation of results ({error}); delete it to report without it"

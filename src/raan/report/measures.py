@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raan.fairness.rule import Rule
-from raan.study.statistics import Estimate
+from raan.results.statistics import Estimate
 
 NOTHING = "–"
 """Stands where a number is undefined."""

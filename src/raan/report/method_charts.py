@@ -10,8 +10,8 @@ from raan.report.measures import points as in_points
 from raan.report.reading import Reading, aims, course, level, trade_off
 from raan.report.tables import Table, table
 from raan.report.words import group_changes
-from raan.study.statistics import estimate
-from raan.study.summary import Choice, Paths, varying
+from raan.results.statistics import estimate
+from raan.results.summary import Choice, Paths, varying
 
 
 def trade_off_charts(reading: Reading, numbers: Numbers) -> list[Chart]:

@@ -22,8 +22,8 @@ from raan.report.sheets import (
 )
 from raan.report.tables import Table
 from raan.report.words import caveats, headline, sureness, who_gains
-from raan.study.results import Record
-from raan.study.summary import BASELINE, comparisons
+from raan.results.records import Record
+from raan.results.summary import BASELINE, comparisons
 
 Figures = dict[str, Chart]
 """Charts by the ids of their places in the page."""

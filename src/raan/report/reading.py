@@ -9,8 +9,8 @@ from jaxtyping import Float
 
 from raan.fairness.aims import AIMS, Measure
 from raan.fairness.rule import ALLOWANCES, Rule
-from raan.study.statistics import Difference, Estimate, estimate
-from raan.study.summary import BASELINE, Choice, Comparison, baseline, choose, paired, start
+from raan.results.statistics import Difference, Estimate, estimate
+from raan.results.summary import BASELINE, Choice, Comparison, baseline, choose, paired, start
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from raan.fairness.aims import ACCURACY, MEASURES, Measure
-from raan.methods import METHODS, GroupUse
 from raan.report.content import Paper
 from raan.report.measures import (
     NOTHING,
@@ -22,8 +21,8 @@ from raan.report.measures import (
 from raan.report.reading import Reading, best, group_sizes, level, shift
 from raan.report.tables import Cell, Table, Tone, table
 from raan.report.words import group_changes
-from raan.study.statistics import Difference, Estimate
-from raan.study.summary import Choice, Paths, varying
+from raan.results.statistics import Difference, Estimate
+from raan.results.summary import Choice, Paths, varying
 
 
 def key_table(reading: Reading, paper: Paper | None = None) -> Table:
@@ -232,14 +231,13 @@ def _values(name: str, candidates: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _information(name: str, recorded: Mapping[str, Any]) -> list[str]:
-    """What a method says of itself; of an unknown one, what its runs say."""
+    """What a method states of itself; of an unknown one, what its runs state."""
+    try:
+        from raan.methods import METHODS
+    except ModuleNotFoundError:  # the methods are on torch, which a reader of results need not have
+        return [f"torch is not installed, so known are its runs alone: {settings(recorded)}", *[NOTHING] * 3]
     if name in METHODS:
-        return [
-            " and ".join(METHODS[name].debiases) or "nothing",
-            *_uses(METHODS[name].group_use),
-        ]
+        use = METHODS[name].group_use
+        made_fair = " and ".join(METHODS[name].debiases) or "nothing"
+        return [made_fair, *(each or "none" for each in (use.training, use.validation, use.prediction))]
     return [f"not a method of this version; its runs say: {settings(recorded)}", *[NOTHING] * 3]
-
-
-def _uses(use: GroupUse) -> list[str]:
-    return [use.training or "none", use.validation or "none", use.prediction or "none"]

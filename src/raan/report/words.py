@@ -7,8 +7,8 @@ from raan.fairness.aims import ACCURACY
 from raan.fairness.metrics import undefined
 from raan.report.measures import group_name, interval, p_value, percent, several, signed
 from raan.report.reading import Reading, best, level, shift
-from raan.study.statistics import Difference
-from raan.study.summary import paired
+from raan.results.statistics import Difference
+from raan.results.summary import paired
 
 
 def headline(reading: Reading) -> str:

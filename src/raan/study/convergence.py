@@ -26,9 +26,9 @@ from raan.methods.raan import RAAN
 from raan.models.model import Architecture, Model
 from raan.models.stack import Stack
 from raan.neighbourhood.objective import sample_objective
+from raan.results.statistics import summarise
 from raan.study.faults import StudyError
 from raan.study.options import ConvergenceOptions
-from raan.study.over_seeds import over_seeds
 from raan.study.study import Study
 from raan.training.train import Schedule, State, begin, train
 from raan.training.update import Update
@@ -58,7 +58,7 @@ def _curves(
                 "rows": size,
                 "constant": constant,
                 "steps": steps,
-                "squared_norm": [over_seeds(values, 8) for values in norms.tolist()],
+                "squared_norm": [summarise(values, 8) for values in norms.tolist()],
                 "slope": slope(steps, norms),
             }
 
@@ -145,6 +145,6 @@ def slope(steps: Sequence[int], norms: Float[Tensor, "step run"]) -> dict[str, A
     """The slope of log norm against log T, fitted to each seed's points; its standard error is over the seeds."""
     across = np.array([log(each) for each in steps])
     each = np.polyfit(across, norms.log().numpy(), 1)[0]
-    fitted = over_seeds(each.tolist(), 4)
+    fitted = summarise(each.tolist(), 4)
     error = None if fitted["sd"] is None else round(fitted["sd"] / len(each) ** 0.5, 4)
     return {**fitted, "standard_error": error}

@@ -17,12 +17,11 @@ from typing import Any
 
 import torch
 
-from raan.fairness.rule import Rule
+from raan.results.journal import Results, open_results
+from raan.results.records import Record
 from raan.study.plan import Pack, packs
-from raan.study.results import Record, Results, opened
 from raan.study.study import Study
-from raan.study.threads import one_thread
-from raan.study.training import chosen, steps_of, train_pack
+from raan.study.training import one_thread, steps_of, train_pack
 
 Progress = Callable[[int, int, int], None]
 """Told how many steps are done and of how many, all runs counted, and how many runs are finished."""
@@ -55,33 +54,33 @@ def carry_out(
     study = study.carried_out
     planned = packs(study)
     order = [run for pack in planned for run in pack.runs]
-    with opened(path) as results:
+    with open_results(path) as results:
         left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
         try:
-            _train(left, results, study.select, workers, _Meter(left, len(results.done), progress))
+            _train(left, results, workers, _Meter(left, len(results.done), progress))
         finally:
-            _as_told_now(results, planned, study.select)
+            _rename(results, planned)
             results.settle(order)
         mine = [results.done[run] for run in order if run in results.done]
         return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
 
 
-def _train(left: Sequence[Pack], results: Results, rule: Rule, workers: int, meter: "_Meter") -> None:
+def _train(left: Sequence[Pack], results: Results, workers: int, meter: "_Meter") -> None:
     """Train the packs that are left, here or in workers, and append each as it ends."""
     with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
         if workers == 1:
             for number, pack in enumerate(left):
-                records = train_pack(pack, rule, Path(store), meter.of(number))
+                records = train_pack(pack, Path(store), meter.of(number))
                 results.append(_checked(records, results))
                 meter.finished(number)
         elif left:
-            for number, records in _in_workers(left, rule, Path(store), workers, meter):
+            for number, records in _in_workers(left, Path(store), workers, meter):
                 results.append(_checked(records, results))
                 meter.finished(number)
 
 
 def _in_workers(
-    left: Sequence[Pack], rule: Rule, store: Path, workers: int, meter: "_Meter"
+    left: Sequence[Pack], store: Path, workers: int, meter: "_Meter"
 ) -> Iterator[tuple[int, list[Record]]]:
     """The packs' records as they come, from processes that were born anew, not forked."""
     context = multiprocessing.get_context("spawn")
@@ -93,7 +92,7 @@ def _in_workers(
     )
     try:
         waiting: dict[Future[list[Record]], int] = {
-            pool.submit(_work, number, pack, rule, store): number for number, pack in enumerate(left)
+            pool.submit(_work, number, pack, store): number for number, pack in enumerate(left)
         }
         while waiting:
             ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -130,12 +129,12 @@ def _begin(told: Connection, lock: Any) -> None:
     warnings.simplefilter("ignore")
 
 
-def _work(number: int, pack: Pack, rule: Rule, store: Path) -> list[Record]:
+def _work(number: int, pack: Pack, store: Path) -> list[Record]:
     def tell(done: int, total: int) -> None:
         with _lock:
             _told.send((number, done))
 
-    return train_pack(pack, rule, store, tell)
+    return train_pack(pack, store, tell)
 
 
 def _listen(heard: Connection, meter: "_Meter") -> None:
@@ -197,23 +196,15 @@ def _told_of_data(record: Record) -> str:
     return json.dumps([record.data, record.seed, record.configuration["data"]])
 
 
-def _as_told_now(results: Results, planned: Sequence[Pack], rule: Rule) -> None:
-    """Let every record say what the study says now: names and rule may have been others when the run was made."""
+def _rename(results: Results, planned: Sequence[Pack]) -> None:
+    """Give every record the names of the study as it is now: they may have been others when the run was made."""
     for pack in planned:
         for run, (candidate, _) in zip(pack.runs, product(pack.candidates, pack.seeds), strict=True):
             if run in results.done:
-                record = replace(
+                results.done[run] = replace(
                     results.done[run],
                     study=pack.study,
                     data=pack.data.title,
                     method=candidate.entry.name,
                     configuration={"method": candidate.entry.method, **pack.configuration()},
                 )
-                results.done[run] = _chosen_by(rule, record)
-
-
-def _chosen_by(rule: Rule, record: Record) -> Record:
-    """The record with the point that the rule chooses."""
-    if record.chosen["rule"] == {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop}:
-        return record
-    return replace(record, chosen=chosen(rule, record.counts("validation"), record.counts("test")))

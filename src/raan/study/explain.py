@@ -1,168 +1,115 @@
-"""What the weights and the embeddings look like: who is up-weighted, and how far the attribute can be read off."""
+"""A finished study explained: the weights and embeddings of its first style and seed, as its rule chose them."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+import json
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isinf
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 import numpy as np
-import torch
 from jaxtyping import Float, Int
-from sklearn.decomposition import KernelPCA
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import StratifiedKFold, cross_val_score
-from sklearn.preprocessing import StandardScaler
+from torch import Tensor
 
-from raan.data.table import UNKNOWN, Table
-from raan.neighbourhood.balance import Balance
-from raan.reweighting.weights import aan_weights
-from raan.tabular.encoding import Standardised
-from raan.tabular.preprocessing import Preprocessing
-
-MOST_WEIGHED, MOST_MAPPED = 5_000, 1_000
-"""Rows that are weighed at most, and drawn at most: the first of those given, which a split has in proportion."""
-
-TEMPERATURE = 0.5
-QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
-FEATURES = 10
-"""The features that tell most of who is up-weighted."""
-
-FOLDS = 5
+from raan.data.table import Table
+from raan.fairness.rule import Rule
+from raan.files.write import write_text
+from raan.methods import METHODS, RAAN, Scope
+from raan.models.model import Model
+from raan.models.outputs import outputs
+from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.results.records import Record, explanation_of, read
+from raan.results.summary import choose, comparisons
+from raan.study.plan import Pack, candidates, planned
+from raan.study.study import Data, Study
+from raan.study.training import one_thread, problem_of, start_of, trained
 
 
-def weights_of(
-    table: Table,
-    embedding: Float[np.ndarray, "row dim"],
-    rows: Int[np.ndarray, "row"],
-    preprocessing: Preprocessing | None = None,
-    balance: Balance = "group",
-    temperature: float = TEMPERATURE,
-    strength: float = 1.0,
-    method: str = "RAAN",
-) -> dict[str, Any]:
-    """The weights that RAAN gives rows in an embedding: by cell, and by what the up-weighted have in common.
+class _Run(NamedTuple):
+    """A run of a method that weighs by neighbourhoods, alone in a pack."""
 
-    `embedding` has the rows given, in their order, or the first of them. With the preprocessing, features are told
-    in the user's units.
+    pack: Pack
+    name: str
+    method: RAAN
+
+
+def explain_results(study: Study, path: str | Path) -> Path | None:
+    """Write the explanation beside a finished study's results, unless it is there; None if no method weighs.
+
+    Runs do not keep their models: those that are explained are trained once more.
     """
-    rows, embedding = rows[:MOST_WEIGHED], embedding[:MOST_WEIGHED]
-    known = table.attribute.numpy()[rows] != UNKNOWN
-    rows, embedding = rows[known], embedding[known]
-    label, attribute = table.label.numpy()[rows], table.attribute.numpy()[rows]
-    weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance, strength=strength)
-    return {
-        "data": table.name,
-        "method": method,
-        "temperature": temperature,
-        "balance": balance,
-        "strength": strength,
-        "rows": len(rows),
-        "cells": list(_cells(table, label, attribute, weight)),
-        "features": _features(table, rows, weight, preprocessing),
+    study, file, records = study.carried_out, explanation_of(Path(path)), planned(read(path), study)
+    runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
+    said = {
+        "rule": {"aim": study.select.aim, "accuracy_drop": study.select.accuracy_drop},
+        "runs": [run.pack.runs[0] for several in runs.values() for run in several],
     }
-
-
-def map_of(
-    name: str, table: Table, embedding: Float[np.ndarray, "row dim"], rows: Int[np.ndarray, "row"]
-) -> dict[str, Any]:
-    """A map of an embedding in two dimensions by kernel PCA, and how well it tells the attribute.
-
-    `embedding` has the rows given, in their order.
-    """
-    rows, embedding = rows[:MOST_MAPPED], embedding[:MOST_MAPPED].astype(np.float64)
-    points = StandardScaler().fit_transform(embedding)
-    place = KernelPCA(2, kernel="rbf", eigen_solver="dense").fit_transform(points)
-    place = np.pad(place, ((0, 0), (0, 2 - place.shape[1])))  # rows that are all alike have fewer dimensions
-    return {
-        "data": table.name,
-        "name": name,
-        "x": place[:, 0].round(4).tolist(),
-        "y": place[:, 1].round(4).tolist(),
-        "label": table.label.numpy()[rows].tolist(),
-        "attribute": table.attribute.numpy()[rows].tolist(),
-        "classes": list(table.class_names),
-        "attributes": list(table.attribute_names),
-        "separability": separability(points, table.attribute.numpy()[rows]),
-    }
-
-
-def separability(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray, "row"]) -> float | None:
-    """The cross-validated AUC of predicting the attribute from the points; 0.5 is chance, None undefined.
-
-    Of more than two values, the mean over one against the rest.
-    """
-    known = attribute != UNKNOWN
-    values, count = np.unique(attribute[known], return_counts=True)
-    values = values[count >= 2 * FOLDS]
-    kept = np.isin(attribute, values)
-    if len(values) < 2:
+    if not said["runs"]:
         return None
-    scoring = "roc_auc" if len(values) == 2 else "roc_auc_ovr"
-    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
-    scores = cross_val_score(
-        LogisticRegression(max_iter=1000), points[kept], attribute[kept], cv=folds, scoring=scoring
-    )
-    return round(float(scores.mean()), 4)
+    if file.is_file() and said.items() <= json.loads(file.read_text(encoding="utf-8")).items():
+        return file
+    weights: list[dict[str, Any]] = []
+    maps: list[dict[str, Any]] = []
+    with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
+        for title, several in runs.items():
+            for part, found in zip(
+                (weights, maps), _explained(title, several, study.select, Path(store)), strict=True
+            ):
+                part.extend(found)
+    write_text(file, json.dumps({**explanation(weights, maps), **said}, ensure_ascii=False))
+    return file
 
 
-def _cells(
-    table: Table,
-    label: Int[np.ndarray, "row"],
-    attribute: Int[np.ndarray, "row"],
-    weight: Float[np.ndarray, "row"],
-) -> Iterator[dict[str, Any]]:
-    """The weights of each cell that has rows."""
-    for c, class_name in enumerate(table.class_names):
-        for a, attribute_name in enumerate(table.attribute_names):
-            here = weight[(label == c) & (attribute == a)]
-            if len(here):
-                yield {
-                    "class": class_name,
-                    "attribute": attribute_name,
-                    "rows": len(here),
-                    "mean": round(float(here.mean()), 4),
-                    "quantiles": np.quantile(here, QUANTILES).round(4).tolist(),
-                }
+def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_Run]:
+    """For every method that weighs by neighbourhoods the run that the rule chose."""
+    style, seed = study.styles[0], study.seeds[0]
+    here = [record for record in records if (record.data, record.style) == (data.title, style)]
+    (comparison,) = comparisons(here, study.select)
+    for entry in study.methods:
+        if isinstance(METHODS[entry.method], RAAN):
+            paths = comparison.methods[entry.name]
+            choice = choose(paths, study.select)
+            dials = paths.candidates[choice.candidate[choice.seeds.index(seed)]]
+            (candidate,) = (each for each in candidates(entry, study) if each.hyperparameters == dials)
+            method = cast(RAAN, candidate.method)
+            if not isinf(method.temperature):  # without neighbourhoods all of a cell weigh the same
+                pack = Pack(study.results, data, style, study.first, study.second, (candidate,), (seed,))
+                yield _Run(pack, entry.name, method)
 
 
-def _features(
-    table: Table,
-    rows: Int[np.ndarray, "row"],
-    weight: Float[np.ndarray, "row"],
-    preprocessing: Preprocessing | None,
-) -> list[dict[str, Any]]:
-    """The named features in which the tenth with the largest weights differ most from all."""
-    if not table.feature_names:
-        return []
-    features = table.features[torch.from_numpy(rows)].double().numpy()
-    heaviest = np.argsort(-weight, kind="stable")[: max(1, len(rows) // 10)]
-    mean, deviation = features.mean(0), features.std(0)
-    lifted = features[heaviest].mean(0)
-    difference = np.divide(lifted - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
-    centre, unit = _units(table, preprocessing)
-    return [
-        {
-            "feature": table.feature_names[place],
-            "all": round(float(centre[place] + unit[place] * mean[place]), 4),
-            "upweighted": round(float(centre[place] + unit[place] * lifted[place]), 4),
-            "difference": round(float(difference[place]), 4),
-        }
-        for place in np.argsort(-np.abs(difference), kind="stable")[:FEATURES]
-    ]
+def _explained(
+    title: str, runs: Sequence[_Run], rule: Rule, store: Path
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The weights that each method gives the training rows, and maps of test rows in each embedding."""
+    weights: list[dict[str, Any]] = []
+    maps: list[dict[str, Any]] = []
+    for pack, name, method in runs:
+        problem = problem_of(pack)
+        table = replace(problem.table, name=title)
+        train, test = problem.split.train[0], problem.split.test[0]
+        model = start_of(pack, problem, store)
+        if not maps:
+            maps.append(map_of("plain training", table, _embedded(model, table, test), test.numpy()))
+        if method.scope is Scope.MODEL:
+            model = trained(pack, problem, store, rule).model
+            maps.append(map_of(name, table, _embedded(model, table, test), test.numpy()))
+        embedding, temperature = _embedded(model, table, train), float(method.temperature)
+        weights.append(
+            weights_of(
+                table,
+                embedding,
+                train.numpy(),
+                balance=method.balance,
+                temperature=temperature,
+                strength=float(method.strength),
+                method=name,
+            )
+        )
+    return weights, maps
 
 
-def _units(table: Table, preprocessing: Preprocessing | None) -> tuple[np.ndarray, np.ndarray]:
-    """For each feature where its zero is and how large its one is, in the user's units."""
-    width = table.features.shape[-1]
-    if preprocessing is None:
-        return np.zeros(width), np.ones(width)
-    centre, unit = np.zeros(width), np.ones(width)
-    place = 0
-    for encoding in preprocessing.encodings:
-        if isinstance(encoding, Standardised):
-            centre[place], unit[place] = encoding.mean, encoding.scale
-        place += len(encoding.feature_names)
-    return centre, unit
-
-
-def explanation(weights: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """All of it, as it stands beside a results file."""
-    return {"format": 1, "weights": list(weights), "maps": list(maps)}
+def _embedded(model: Model, table: Table, rows: Int[Tensor, "row"]) -> Float[np.ndarray, "row dim"]:
+    """The rows as the model embeds them; no more of them than are looked at."""
+    embedding: np.ndarray = outputs(model, table, rows[None, :MOST_WEIGHED]).embedding[0].double().numpy()
+    return embedding

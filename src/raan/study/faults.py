@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from raan.studies import names
+
 
 class StudyError(ValueError):
     """A study file that cannot be run."""
@@ -32,7 +34,9 @@ class Source:
         """The file's text."""
         if not path.is_file():
             others = ", ".join(sorted(other.name for other in path.parent.glob("*.toml"))) or "none"
-            raise StudyError(f"{path} is not there; study files in its folder: {others}")
+            raise StudyError(
+                f"{path} is not there; study files in its folder: {others}; packaged: {', '.join(names())}"
+            )
         return cls(path, path.read_text(encoding="utf-8"))
 
     def parsed(self) -> dict[str, Any]:

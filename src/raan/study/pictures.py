@@ -5,15 +5,15 @@ from pathlib import Path
 from typing import Any
 
 from raan.files.write import write_text
+from raan.results.records import hash_of, versions
 from raan.study.convergence import convergence_content
 from raan.study.faults import Source
 from raan.study.options import ConvergenceOptions, RepresentationOptions, ToyOptions, read_options
-from raan.study.plan import hash_of, plain, stage_told
+from raan.study.plan import describe_stage, plain
 from raan.study.representation import representation_content
 from raan.study.study import Entry, Study
-from raan.study.threads import one_thread
 from raan.study.toy import toy_content
-from raan.study.training import versions
+from raan.study.training import one_thread
 
 
 def carry_out_picture(study: Study, path: str | Path) -> dict[str, Any]:
@@ -44,8 +44,8 @@ def definition(study: Study) -> dict[str, Any]:
         "options": dict(study.options),
         "seeds": list(study.seeds),
         "styles": list(study.styles),
-        "first": stage_told(study.first),
-        "second": stage_told(study.second),
+        "first": describe_stage(study.first),
+        "second": describe_stage(study.second),
         "data": [{"name": data.name, "architecture": data.architecture, **data.options} for data in study.data],
         "methods": [_entry(entry) for entry in study.methods],
     }

@@ -1,8 +1,6 @@
 """From a study to its runs, and from runs to packs that share the run axis."""
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from enum import Enum
 from functools import cached_property
@@ -12,6 +10,7 @@ from typing import Any
 from raan.data.sets.catalogue import DATA
 from raan.methods import METHODS, Method, Refit
 from raan.methods.method import alike
+from raan.results.records import Record, hash_of
 from raan.study.study import Data, Entry, Stage, Study
 
 PACK = 25
@@ -59,8 +58,8 @@ class Pack:
         return {
             "data": {"name": self.data.name, **self.data.options},
             "architecture": self.data.architecture,
-            "first": stage_told(self.first),
-            "second": stage_told(replace(self.second, learning_rate=(), style=self.style, l2=(0.0,))),
+            "first": describe_stage(self.first),
+            "second": describe_stage(replace(self.second, learning_rate=(), style=self.style, l2=(0.0,))),
         }
 
     def definition(self, candidate: Candidate, seed: int) -> dict[str, Any]:
@@ -74,10 +73,10 @@ class Pack:
         }
 
 
-def stage_told(stage: Stage) -> dict[str, Any]:
+def describe_stage(stage: Stage) -> dict[str, Any]:
     """The stage as a run's definition has it; a penalty that is none is not in it."""
-    told = asdict(stage)
-    return told if any(stage.l2) else {key: value for key, value in told.items() if key != "l2"}
+    whole = asdict(stage)
+    return whole if any(stage.l2) else {key: value for key, value in whole.items() if key != "l2"}
 
 
 def packs(study: Study, size: int = PACK) -> list[Pack]:
@@ -124,6 +123,33 @@ def plain(value: Any) -> Any:
     return "inf" if value == float("inf") else value
 
 
-def hash_of(definition: Mapping[str, Any]) -> str:
-    """A short name for what is defined."""
-    return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]
+def planned(records: Sequence[Record], study: Study) -> list[Record]:
+    """The records that are the study's as its file is now; those of another grid or schedule stay unread."""
+    runs = {run for pack in packs(study) for run in pack.runs}
+    return [record for record in records if record.run in runs]
+
+
+def view(records: Sequence[Record], study: Study) -> list[Record]:
+    """The study's records of the data sets, styles and methods that its [report] names, all where it names none.
+
+    With `by`, a method that has this dial stands there once for each of its values: an ablation.
+    """
+    report = study.report
+    wanted = {"data": report.get("data"), "style": report.get("styles"), "method": report.get("methods")}
+    kept = [
+        record
+        for record in planned(records, study)
+        if all(names is None or getattr(record, what) in names for what, names in wanted.items())
+    ]
+    return [_split(record, report["by"]) for record in kept] if "by" in report else kept
+
+
+def _split(record: Record, dial: str) -> Record:
+    """The record as of a method of its own, called by the dial's value."""
+    if dial not in record.hyperparameters:
+        return record
+    return replace(
+        record,
+        method=f"{record.method}, {dial.replace('_', ' ')} {record.hyperparameters[dial]}",
+        configuration={"method": record.method, **record.configuration},
+    )

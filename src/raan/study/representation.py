@@ -12,10 +12,10 @@ from raan.data.sets.dataset import Problem
 from raan.methods.method import Method, Refit, Scope, stack
 from raan.models.model import Architecture, Model
 from raan.models.outputs import outputs
-from raan.study.explain import map_of, separability
+from raan.results.explanation import map_of, separability
+from raan.results.statistics import summarise
 from raan.study.faults import StudyError
 from raan.study.options import RepresentationOptions
-from raan.study.over_seeds import over_seeds
 from raan.study.plan import Candidate, candidates
 from raan.study.study import Data, Study
 from raan.study.training import ARCHITECTURES, schedule_of
@@ -95,9 +95,9 @@ def _described(options: RepresentationOptions, problem: Problem, model: Model) -
         "separability_within_class": {
             name: _over_seeds(points, attribute, label == code) for code, name in enumerate(table.class_names)
         },
-        "accuracy": over_seeds(quality.accuracy.tolist(), 4),
-        "worst_group_accuracy": over_seeds(quality.worst_group_accuracy.tolist(), 4),
-        "equalized_odds_gap": over_seeds(quality.equalized_odds_gap.tolist(), 4),
+        "accuracy": summarise(quality.accuracy.tolist(), 4),
+        "worst_group_accuracy": summarise(quality.worst_group_accuracy.tolist(), 4),
+        "equalized_odds_gap": summarise(quality.equalized_odds_gap.tolist(), 4),
     }
 
 
@@ -112,7 +112,7 @@ def _over_seeds(
         for here, group, rows in zip(points, attribute, kept, strict=True)
     ]
     known = [value for value in each if value is not None]
-    return over_seeds(known, 4) if len(known) == len(each) else None
+    return summarise(known, 4) if len(known) == len(each) else None
 
 
 def _standard(points: Float[np.ndarray, "row dim"]) -> Float[np.ndarray, "row dim"]:

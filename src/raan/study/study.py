@@ -7,8 +7,9 @@ from typing import Any, Literal, get_args
 
 from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
-from raan.fairness.rule import ACCURACY_DROP, Rule
+from raan.fairness.rule import Rule
 from raan.methods import METHODS, grid
+from raan.studies import find
 from raan.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.study.options import read_options
 from raan.training.update import Style
@@ -68,7 +69,7 @@ class Study:
     report: Mapping[str, Any] = field(default_factory=dict)
     paper: Mapping[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
     options: Mapping[str, Any] = field(default_factory=dict)
-    base: "Study | None" = None  # the study that it extends, whose runs it tells in its own way
+    base: "Study | None" = None  # the study that it extends, whose runs it shows in its own way
 
     @property
     def carried_out(self) -> "Study":
@@ -83,19 +84,20 @@ class Study:
 
 def read_study(path: str | Path) -> Study:
     """The study in the file; what is wrong with it is an error with line, key and the nearest valid name."""
-    path = Path(path)
+    path = find(path)
     source = Source.read(path)
     content = source.parsed()
     if "extends" in content:
-        base = path.parent / source.text_at(content, "extends")
+        named = source.text_at(content, "extends")
+        base = path.parent / named if (path.parent / named).exists() else find(named)
         if not base.exists():
-            raise source.fault(Where((), "extends"), f"{base.name}, which is not beside this file")
+            raise source.fault(Where((), "extends"), f"{named}, which is neither beside this file nor packaged")
         return _extended(read_study(base), source, content)
     return _study(source, content)
 
 
 def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
-    """The other study's runs, told under a title and with a report of one's own."""
+    """The other study's runs under a title and with a report of one's own."""
     check_keys(source, (), content, ("extends", "title", "report", "select"))
     values = {each.name: getattr(base, each.name) for each in fields(Study)}
     values |= {"name": source.path.stem, "title": content.get("title", base.title), "base": base.carried_out}
@@ -178,9 +180,9 @@ def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
 def _select(source: Source, content: Mapping[str, Any]) -> Rule:
     """The rule that selects, on validation rows."""
     check_keys(source, ("select",), content, ("aim", "accuracy_drop"))
-    aim = content.get("aim", "worst_group")
+    aim = content.get("aim", Rule().aim)
     source.check_choice(Where(("select",), "aim"), aim, tuple(AIMS))
-    drop = content.get("accuracy_drop", ACCURACY_DROP)
+    drop = content.get("accuracy_drop", Rule().accuracy_drop)
     if not _is_number(drop) or not 0 <= drop <= 1:
         where = Where(("select",), "accuracy_drop")
         raise source.fault(where, f"{drop!r}; expected a share between 0 and 1, such as 0.01 for one point")

@@ -16,8 +16,8 @@ from raan.methods.erm import ERM
 from raan.methods.method import Method
 from raan.methods.raan import RAAN
 from raan.models.model import Model, linear
+from raan.results.statistics import summarise
 from raan.study.options import ToyOptions
-from raan.study.over_seeds import over_seeds
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 
@@ -103,5 +103,5 @@ def _panel(several: Sequence[Panel]) -> dict[str, Any]:
         "attribute": first.table.attribute.tolist(),
         "normal": [round(value, 4) for value in first.boundary.normal[0].tolist()],
         "offset": round(first.boundary.offset.item(), 4),
-        "angle": over_seeds([panel.boundary.angle.item() for panel in several], 2),
+        "angle": summarise([panel.boundary.angle.item() for panel in several], 2),
     }

@@ -1,12 +1,12 @@
 """A pack trained: from its candidates and seeds to the records of its runs."""
 
 import json
-import platform
+import os
 import warnings
-from collections.abc import Callable
-from dataclasses import astuple, replace
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from functools import lru_cache
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from typing import Any, cast
@@ -17,13 +17,12 @@ import torch
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.dataset import Problem
 from raan.data.split import Split
-from raan.fairness.metrics import Metrics, metrics
 from raan.fairness.rule import LAST, Rule
 from raan.files.write import write_whole
 from raan.methods.method import Method, Refit, stack
 from raan.models.model import Architecture, Model, linear, mlp
-from raan.study.plan import Pack, hash_of
-from raan.study.results import Record
+from raan.results.records import Record, flatten, hash_of, versions
+from raan.study.plan import Pack
 from raan.study.study import Stage
 from raan.training.stages import Trained, first_stage, second_stage
 from raan.training.train import Schedule
@@ -34,10 +33,10 @@ Progress = Callable[[int, int], None]
 ARCHITECTURES = {"mlp": mlp, "linear": linear}
 
 
-def train_pack(pack: Pack, rule: Rule, store: Path, progress: Progress = lambda done, total: None) -> list[Record]:
+def train_pack(pack: Pack, store: Path, progress: Progress = lambda done, total: None) -> list[Record]:
     """The records of the pack's runs; the first stage is taken from the store, or trained and left there."""
     problem = problem_of(pack)
-    return _records(pack, problem, trained(pack, problem, store, progress=progress), rule)
+    return _records(pack, problem, trained(pack, problem, store, progress=progress))
 
 
 def trained(
@@ -129,7 +128,7 @@ def first_stage_key(pack: Pack) -> str:
     return hash_of({**pack.configuration(), "second": None, "seeds": pack.seeds})
 
 
-def _records(pack: Pack, problem: Problem, trained: Trained, rule: Rule) -> list[Record]:
+def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
     """A record for each run, candidates outermost."""
     points = trained.state.path.points
     validation = np.stack([point.validation_counts for point in points])
@@ -153,39 +152,27 @@ def _records(pack: Pack, problem: Problem, trained: Trained, rule: Rule) -> list
             hyperparameters=candidate.hyperparameters,
             configuration={"method": candidate.entry.method, **pack.configuration()},
             diverged=None if failed[number] < 0 else failed[number],
-            validation=_flat(validation[:, number]),
-            test=_flat(test[:, number]),
-            chosen=chosen(rule, validation[:, number], test[:, number]),
+            validation=flatten(validation[:, number]),
+            test=flatten(test[:, number]),
             **common,
         )
         for number, (candidate, seed) in enumerate(product(pack.candidates, pack.seeds))
     ]
 
 
-def _flat(counts: np.ndarray) -> list[list[int]]:
-    return counts.reshape(len(counts), -1).astype(np.int64).tolist()
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """One thread here and in the processes started from here, and as it was before in the end.
 
-
-def chosen(rule: Rule, validation: np.ndarray, test: np.ndarray) -> dict[str, Any]:
-    """The point of one run's path that the rule likes best on validation, and its metrics on both parts."""
-    point = max(int(rule.choose(validation, validation[0])), 0)
-    return {
-        "rule": {"aim": rule.aim, "accuracy_drop": rule.accuracy_drop},
-        "point": point,
-        "validation": _rounded(metrics(validation[point])),
-        "test": _rounded(metrics(test[point])),
-    }
-
-
-def _rounded(several: Metrics) -> dict[str, float | None]:
-    """The metrics by name; undefined is null, which JSON knows."""
-    names = tuple(Metrics.__dataclass_fields__)
-    values = (round(float(value), 6) for value in astuple(several))
-    return {name: None if value != value else value for name, value in zip(names, values, strict=True)}
-
-
-@lru_cache
-def versions(*more: str) -> dict[str, str]:
-    """The versions of what the numbers may depend on."""
-    named = {name: version(name) for name in ("raan", "torch", "numpy", *more)}
-    return {**named, "python": platform.python_version()}
+    Sums are then added in one order, and the same study gives the same bytes.
+    """
+    before, names = torch.get_num_threads(), ("OMP_NUM_THREADS", "MKL_NUM_THREADS")
+    kept = {name: os.environ.get(name) for name in names}
+    torch.set_num_threads(1)
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.__setitem__(name, value)

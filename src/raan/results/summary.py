@@ -10,9 +10,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from raan.fairness.metrics import Metrics, group_accuracy, metrics
-from raan.fairness.rule import LAST, Rule
-from raan.study.results import Record
-from raan.study.statistics import Difference, difference
+from raan.fairness.rule import Rule
+from raan.results.records import Record
+from raan.results.statistics import Difference, difference
 
 BASELINE = "Vanilla"
 
@@ -70,8 +70,8 @@ class Comparison:
     records: tuple[Record, ...]
 
 
-def comparisons(records: Sequence[Record], rule: Rule | None = None) -> list[Comparison]:
-    """One comparison for each data set and style, in the records' order; without a rule, by the records' own."""
+def comparisons(records: Sequence[Record], rule: Rule = Rule()) -> list[Comparison]:
+    """One comparison for each data set and style, in the records' order."""
     several: dict[tuple[str, str], list[Record]] = {}
     for record in records:
         several.setdefault((record.data, record.style), []).append(record)
@@ -109,13 +109,6 @@ def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], np.ndarray]
     return difference(left, right)
 
 
-def rule_of(described: Any) -> Rule:
-    """The rule that a record says it was chosen by."""
-    if isinstance(described, Mapping) and "aim" in described:
-        return Rule(described["aim"], described.get("accuracy_drop", Rule().accuracy_drop))
-    return LAST
-
-
 def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Each candidate's hyperparameters without those that all have in common; of one alone, all."""
     shared = [
@@ -127,7 +120,7 @@ def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [{name: value for name, value in candidate.items() if name not in shared} for candidate in candidates]
 
 
-def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule | None) -> Comparison:
+def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule) -> Comparison:
     """The records of one data set and style, by method, the plain ones first."""
     first = records[0]
     for record in records:
@@ -146,7 +139,7 @@ def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule | N
         style,
         tuple(first.classes),
         tuple(first.attributes),
-        rule or rule_of(first.chosen.get("rule")),
+        rule,
         {method: path for method, path in paths.items() if path},
         tuple(method for method, path in paths.items() if not path),
         tuple(records),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raan.fairness.rule import LAST, Rule
-from raan.study.summary import baseline, choose, comparisons, paired, rule_of, start, varying
+from raan.results.summary import baseline, choose, comparisons, paired, start, varying
 from report.records import as_records, line, study
 
 
@@ -64,7 +64,7 @@ def test_shorter_paths_are_used_as_far_as_they_go():
         of_method = [each for each in lines if each["method"] == method]
         choice = choose(comparison.methods[method], comparison.rule)
         assert list(zip(choice.candidate.tolist(), choice.point.tolist(), strict=True)) == [
-            chosen_by_hand(of_method, seed, 0.01) for seed in range(2)
+            chosen_by_hand(of_method, seed, comparison.rule.accuracy_drop) for seed in range(2)
         ]
 
 
@@ -119,8 +119,3 @@ def test_hyperparameters_in_common_tell_no_candidates_apart():
     several = [{"rate": 0.1, "balance": "group"}, {"rate": 0.2, "balance": "group"}]
     assert varying(several) == [{"rate": 0.1}, {"rate": 0.2}]
     assert varying(several[:1]) == several[:1]
-
-
-def test_the_rule_of_a_record_is_the_one_it_names():
-    assert rule_of({"aim": "worst_group", "accuracy_drop": 0.02}) == Rule("worst_group", 0.02)
-    assert rule_of(None) == LAST

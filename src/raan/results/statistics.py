@@ -1,7 +1,10 @@
 """How large a number is over seeds, and how sure: means, spreads, t-intervals and paired t-tests."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import fmean, stdev
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
@@ -54,3 +57,13 @@ def difference(ours: Float[np.ndarray, "seed"], theirs: Float[np.ndarray, "seed"
     if error == 0:
         return Difference(shift, 0.0)
     return Difference(shift, 2 * float(student.sf(abs(shift.mean) / error, shift.seeds - 1)))
+
+
+def summarise(values: Sequence[float], digits: int) -> dict[str, Any]:
+    """Mean, sample standard deviation and the numbers themselves, rounded; of one seed there is no deviation."""
+    deviation = round(stdev(values), digits) if len(values) > 1 else None
+    return {
+        "mean": round(fmean(values), digits),
+        "sd": deviation,
+        "values": [round(value, digits) for value in values],
+    }

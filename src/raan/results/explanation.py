@@ -1,0 +1,174 @@
+"""What the weights and the embeddings look like: who is up-weighted, and how far the attribute can be read off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from sklearn.decomposition import KernelPCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.preprocessing import StandardScaler
+
+from raan.reweighting.weights import aan_weights
+from raan.tabular.encoding import Standardised
+
+if TYPE_CHECKING:
+    from raan.data.table import Table
+    from raan.neighbourhood.balance import Balance
+    from raan.tabular.preprocessing import Preprocessing
+
+UNKNOWN = -1
+"""The code of an unknown attribute."""
+
+MOST_WEIGHED, MOST_MAPPED = 5_000, 1_000
+"""Rows that are weighed at most, and drawn at most: the first of those given, which a split has in proportion."""
+
+TEMPERATURE = 0.5
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+FEATURES = 10
+"""The features that differ most, so many of them."""
+
+FOLDS = 5
+
+
+def weights_of(
+    table: Table,
+    embedding: Float[np.ndarray, "row dim"],
+    rows: Int[np.ndarray, "row"],
+    preprocessing: Preprocessing | None = None,
+    balance: Balance = "group",
+    temperature: float = TEMPERATURE,
+    strength: float = 1.0,
+    method: str = "RAAN",
+) -> dict[str, Any]:
+    """The weights that RAAN gives rows in an embedding: by cell, and by what the up-weighted have in common.
+
+    `embedding` has the rows given, in their order, or the first of them. With the preprocessing, features are in
+    the user's units.
+    """
+    rows, embedding = rows[:MOST_WEIGHED], embedding[:MOST_WEIGHED]
+    known = table.attribute.numpy()[rows] != UNKNOWN
+    rows, embedding = rows[known], embedding[known]
+    label, attribute = table.label.numpy()[rows], table.attribute.numpy()[rows]
+    weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance, strength=strength)
+    return {
+        "data": table.name,
+        "method": method,
+        "temperature": temperature,
+        "balance": balance,
+        "strength": strength,
+        "rows": len(rows),
+        "cells": list(_cells(table, label, attribute, weight)),
+        "features": _features(table, rows, weight, preprocessing),
+    }
+
+
+def map_of(
+    name: str, table: Table, embedding: Float[np.ndarray, "row dim"], rows: Int[np.ndarray, "row"]
+) -> dict[str, Any]:
+    """A map of an embedding in two dimensions by kernel PCA, and how well it predicts the attribute.
+
+    `embedding` has the rows given, in their order.
+    """
+    rows, embedding = rows[:MOST_MAPPED], embedding[:MOST_MAPPED].astype(np.float64)
+    points = StandardScaler().fit_transform(embedding)
+    place = KernelPCA(2, kernel="rbf", eigen_solver="dense").fit_transform(points)
+    place = np.pad(place, ((0, 0), (0, 2 - place.shape[1])))  # rows that are all alike have fewer dimensions
+    return {
+        "data": table.name,
+        "name": name,
+        "x": place[:, 0].round(4).tolist(),
+        "y": place[:, 1].round(4).tolist(),
+        "label": table.label.numpy()[rows].tolist(),
+        "attribute": table.attribute.numpy()[rows].tolist(),
+        "classes": list(table.class_names),
+        "attributes": list(table.attribute_names),
+        "separability": separability(points, table.attribute.numpy()[rows]),
+    }
+
+
+def separability(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray, "row"]) -> float | None:
+    """The cross-validated AUC of predicting the attribute from the points; 0.5 is chance, None undefined.
+
+    Of more than two values, the mean over one against the rest.
+    """
+    known = attribute != UNKNOWN
+    values, count = np.unique(attribute[known], return_counts=True)
+    values = values[count >= 2 * FOLDS]
+    kept = np.isin(attribute, values)
+    if len(values) < 2:
+        return None
+    scoring = "roc_auc" if len(values) == 2 else "roc_auc_ovr"
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    scores = cross_val_score(
+        LogisticRegression(max_iter=1000), points[kept], attribute[kept], cv=folds, scoring=scoring
+    )
+    return round(float(scores.mean()), 4)
+
+
+def _cells(
+    table: Table,
+    label: Int[np.ndarray, "row"],
+    attribute: Int[np.ndarray, "row"],
+    weight: Float[np.ndarray, "row"],
+) -> Iterator[dict[str, Any]]:
+    """The weights of each cell that has rows."""
+    for c, class_name in enumerate(table.class_names):
+        for a, attribute_name in enumerate(table.attribute_names):
+            here = weight[(label == c) & (attribute == a)]
+            if len(here):
+                yield {
+                    "class": class_name,
+                    "attribute": attribute_name,
+                    "rows": len(here),
+                    "mean": round(float(here.mean()), 4),
+                    "quantiles": np.quantile(here, QUANTILES).round(4).tolist(),
+                }
+
+
+def _features(
+    table: Table,
+    rows: Int[np.ndarray, "row"],
+    weight: Float[np.ndarray, "row"],
+    preprocessing: Preprocessing | None,
+) -> list[dict[str, Any]]:
+    """The named features in which the tenth with the largest weights differ most from all."""
+    if not table.feature_names:
+        return []
+    features = table.features[rows].double().numpy()
+    heaviest = np.argsort(-weight, kind="stable")[: max(1, len(rows) // 10)]
+    mean, deviation = features.mean(0), features.std(0)
+    lifted = features[heaviest].mean(0)
+    difference = np.divide(lifted - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
+    centre, unit = _units(table, preprocessing)
+    return [
+        {
+            "feature": table.feature_names[place],
+            "all": round(float(centre[place] + unit[place] * mean[place]), 4),
+            "upweighted": round(float(centre[place] + unit[place] * lifted[place]), 4),
+            "difference": round(float(difference[place]), 4),
+        }
+        for place in np.argsort(-np.abs(difference), kind="stable")[:FEATURES]
+    ]
+
+
+def _units(table: Table, preprocessing: Preprocessing | None) -> tuple[np.ndarray, np.ndarray]:
+    """For each feature where its zero is and how large its one is, in the user's units."""
+    width = table.features.shape[-1]
+    if preprocessing is None:
+        return np.zeros(width), np.ones(width)
+    centre, unit = np.zeros(width), np.ones(width)
+    place = 0
+    for encoding in preprocessing.encodings:
+        if isinstance(encoding, Standardised):
+            centre[place], unit[place] = encoding.mean, encoding.scale
+        place += len(encoding.feature_names)
+    return centre, unit
+
+
+def explanation(weights: Sequence[Mapping[str, Any]], maps: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """All of it, as it stands beside a results file."""
+    return {"format": 1, "weights": list(weights), "maps": list(maps)}

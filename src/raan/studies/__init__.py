@@ -1,0 +1,28 @@
+"""The studies that come with the package: the tables and figures of the paper, and the demo."""
+
+import tomllib
+from pathlib import Path
+
+from raan.fairness.rule import Rule
+
+FOLDER = Path(__file__).parent
+
+
+def names() -> list[str]:
+    """The packaged studies."""
+    return sorted(file.stem for file in FOLDER.glob("*.toml"))
+
+
+def find(name: str | Path) -> Path:
+    """The study file of that path; where there is none, the packaged one of that name, as `table-2`."""
+    path = Path(name)
+    packaged = FOLDER / f"{path.name.removesuffix('.toml')}.toml"
+    return packaged if not path.exists() and path.parent == Path() and packaged.is_file() else path
+
+
+def read_rule(name: str) -> Rule | None:
+    """The rule by which the packaged study of that name selects; None if there is no such study."""
+    if name not in names():
+        return None
+    content = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
+    return Rule(**content.get("select", {}))
