@@ -67,7 +67,7 @@ def test_another_aim_and_allowance_choose_anew(here: Path) -> None:
         run(results, "--format", "md", *options).output
         for options in ((), ("--aim", "equalized-odds", "--accuracy-drop", "2"))
     )
-    assert "the highest worst-group accuracy on validation rows, among the points that lose at most 1 point" in own
+    assert "the highest worst-group accuracy on validation rows, among the points that lose at most 0.5 points" in own
     assert "the smallest equalized-odds gap (sum) on validation rows" in other
     assert "at most 2 points" in other
 
@@ -81,6 +81,31 @@ def test_several_files_and_a_folder_are_one_report(here: Path) -> None:
     result = run(zipped, "small.jsonl", "fit", "--format", "md")
     assert "adult, adam: RAAN raises" in result.output
     assert "yes · Female | 220 | 3.10" in result.output
+
+
+def test_the_rule_is_that_stated_beside_the_runs_or_of_their_packaged_study_or_the_default(here: Path) -> None:
+    def rule(study: str) -> str:
+        results = write([{**each, "study": study} for each in SMALL], here / "some.jsonl")
+        return run(results, "--format", "md").output
+
+    default = "the highest worst-group accuracy on validation rows, among the points that lose at most 0.5 points"
+    assert default in rule("no such study")
+    assert default in rule("table-2")
+    stated = {"aim": "equalized_odds", "accuracy_drop": 0.01}
+    (here / "some.explain.json").write_text(json.dumps({"format": 1, "rule": stated}))
+    shown = "the smallest equalized-odds gap (sum) on validation rows, among the points that lose at most 1 point"
+    assert shown in rule("table-2")
+    (here / "some.explain.json").write_text(json.dumps({"format": 1, "rule": {"aim": "none such"}}))
+    assert "some.explain.json is no explanation of results" in str(run(here / "some.jsonl").exception)
+
+
+def test_what_an_older_version_stored_of_its_choice_is_not_looked_at(here: Path) -> None:
+    old = {"rule": {"aim": "demographic_parity", "accuracy_drop": 0.5}, "point": 3}
+    texts = [
+        run(write(lines, here / "some.jsonl"), "--format", "md").output
+        for lines in (SMALL, [{**each, "chosen": old} for each in SMALL])
+    ]
+    assert texts[0] == texts[1]
 
 
 def test_a_study_file_brings_its_title_rule_and_the_papers_numbers(here: Path) -> None:
