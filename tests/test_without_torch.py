@@ -28,10 +28,19 @@ ROOMS = (
 )
 
 
+BLOCK = """
+import sys
+class Blocked:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] == "torch":
+            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+sys.meta_path.insert(0, Blocked())
+"""
+
+
 def without_torch(script, *arguments, cwd=None):
     """Run the script in a process in which importing torch fails."""
-    blocked = f"import sys; sys.modules['torch'] = None\n{script}"
-    command = [sys.executable, "-c", blocked, *map(str, arguments)]
+    command = [sys.executable, "-c", BLOCK + script, *map(str, arguments)]
     return subprocess.run(command, capture_output=True, text=True, cwd=cwd, timeout=120)
 
 

@@ -67,7 +67,9 @@ def test_another_aim_and_allowance_choose_anew(here: Path) -> None:
         run(results, "--format", "md", *options).output
         for options in ((), ("--aim", "equalized-odds", "--accuracy-drop", "2"))
     )
-    assert "the highest worst-group accuracy on validation rows, among the points that lose at most 0.5 points" in own
+    assert (
+        "the highest worst-group accuracy on validation rows, among the points that lose at most 0.5 points" in own
+    )
     assert "the smallest equalized-odds gap (sum) on validation rows" in other
     assert "at most 2 points" in other
 

@@ -10,6 +10,7 @@ import sys
 import time
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -181,16 +182,13 @@ class TestRecords:
         assert outcome.diverged >= 2
         assert outcome.complete
 
-    def test_another_rule_chooses_anew_without_training(self, study_file, results):
-        before = read(results)
+    def test_another_rule_is_another_reading_of_the_same_bytes(self, study_file, results):
+        before = results.read_bytes()
         study_file.write_text(STUDY.replace('"worst_group"', '"demographic_parity"'))
-        told = []
-        carry_out(read_study(study_file), results, progress=lambda *each: told.append(each))
-        assert told == [(0, 0, len(before))]
-        after = read(results)
-        assert [record.run for record in after] == [record.run for record in before]
-        assert all(record.chosen["rule"]["aim"] == "demographic_parity" for record in after)
-        assert any(a.chosen["point"] != b.chosen["point"] for a, b in zip(after, before, strict=True))
+        seen = []
+        carry_out(read_study(study_file), results, progress=lambda *each: seen.append(each))
+        assert seen == [(0, 0, 68)]
+        assert results.read_bytes() == before
 
     def test_more_seeds_add_runs_and_repeat_none(self, study_file, results):
         before = {record.run: record for record in read(results)}
@@ -397,7 +395,7 @@ class TestFaults:
             Rule("equalized_odds", 0.005),
         )
         other.write_text('extends = "none.toml"\n')
-        with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is not beside"):
+        with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is neither beside"):
             read_study(other)
 
 
