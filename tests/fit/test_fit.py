@@ -242,7 +242,7 @@ def test_the_verdict_names_the_saved_model_whatever_the_parts_name(loaded):
 def test_boosting_is_what_the_methods_over_boosting_are_held_against(loaded):
     boosting = _walk("Boosting", (80, 60))
     found = _settled(loaded, _walk("AANReweighting", (80, 60), (75, 64)), boosting)
-    (comparison,) = comparisons(list(records(found)))
+    (comparison,) = comparisons(list(records(found)), Rule("equalized_odds", 0.05))
     reading = read(comparison)
     assert (reading.against, reading.rivals) == ("Boosting", ("AANReweighting",))
     assert headline(reading).startswith("AANReweighting narrows the")
