@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from raan import fairness
-from raan.fairness import audit, interval, resample
+from raan.fairness import audit, audit_counts, count, interval, resample
 from reference import fairness_loops as loops
 
 
@@ -372,3 +372,15 @@ def test_options_out_of_range_are_refused(options, message):
 def test_faulty_columns_are_refused_by_name(columns, message):
     with pytest.raises(ValueError, match=message):
         audit(*columns)
+
+
+def test_the_audit_of_counts_is_the_audit_of_the_rows_that_were_counted():
+    y_true, y_pred, sex = adult_like()
+    *codes, classes, attributes = codes_of(y_true, y_pred, sex)
+    counts = count(*map(np.array, codes), classes, attributes)
+    assert audit_counts(counts, ["<=50K", ">50K"], ["Female", "Male"]) == audit(y_true, y_pred, sex)
+
+
+def test_counts_of_another_shape_than_the_names_are_refused():
+    with pytest.raises(ValueError, match=r"counts has shape \(2, 3, 2\): expected \(2, 4, 2\) for 2 classes and 3"):
+        audit_counts(np.ones((2, 3, 2)), ["no", "yes"], ["a", "b", "c"])

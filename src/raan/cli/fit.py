@@ -6,6 +6,7 @@ import json
 import shlex
 import sys
 import warnings
+from collections.abc import Callable
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,12 +15,10 @@ import typer
 
 from raan.cli.console import console, errors, note, time_bar
 from raan.cli.options import AimOption, Points
-from raan.fairness.rule import ACCURACY_DROP
+from raan.fairness.rule import ACCURACY_DROP, Rule
 
 if TYPE_CHECKING:
-    from raan.fairness.aims import Aim
     from raan.fit.fit import Fit
-    from raan.fit.points import Choice
     from raan.tabular.frame import Loaded
     from raan.tabular.lines import Layout
 
@@ -80,13 +79,14 @@ def fit(
 
     check(out, force)
     layout = Layout(delimiter, encoding, decimal)
-    with time_bar(quiet) as told, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the data warn of is told as notes; what diverged is in the results
+    rule, seconds = Rule(aim.key, accuracy_drop / 100), 60 * minutes
+    with time_bar(quiet) as show, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the data warn of is shown as notes; what diverged is in the results
         loaded = _read(data, label, attribute, ignore, category, missing, keep_attribute, seed, layout)
-        found = _trained(loaded, aim, accuracy_drop / 100, 60 * minutes, seed, begun, told)
-        told("explaining and writing", 1, 1)
+        found = _fit(loaded, rule, seconds, seed, begun, show)
+        show("explaining and writing", 1, 1)
         with write_folder(out) as folder:
-            _write(found, folder, label, attribute, data, out)
+            write(found, folder, label, attribute, data.name, out)
     if as_json:
         sys.stdout.write(json.dumps(_summary(found, out, monotonic() - begun), ensure_ascii=False) + "\n")
     elif not quiet:
@@ -123,8 +123,8 @@ def _read(
     )
 
 
-def _trained(
-    loaded: Loaded, aim: Aim, accuracy_drop: float, seconds: float, seed: int, begun: float, told: Any
+def _fit(
+    loaded: Loaded, rule: Rule, seconds: float, seed: int, begun: float, show: Callable[[str, float, float], None]
 ) -> Fit:
     """All that can be trained in what is left of the time, some of it kept back for the report."""
     from raan.fit.clock import Clock
@@ -132,62 +132,58 @@ def _trained(
     from raan.fit.fit import fit as fit_all
 
     kept_back = min(15.0, 2 + 0.05 * seconds)
-    clock = Clock(seconds - (monotonic() - begun) - kept_back, told)
+    clock = Clock(seconds - (monotonic() - begun) - kept_back, show)
     try:
-        return fit_all(loaded, Wish(aim.key, accuracy_drop, seconds, seed), clock)
+        return fit_all(loaded, Wish(rule, seconds, seed), clock)
     except KeyboardInterrupt:
         errors.print("Interrupted before there was a model: nothing is written.")
         raise typer.Exit(130) from None
 
 
-def _write(found: Fit, folder: Path, label: str, attribute: list[str], data: Path, out: Path) -> None:
-    """Everything that the folder holds."""
+def write(found: Fit, folder: Path, label: str, attribute: list[str], source: str, out: Path) -> None:
+    """Write everything that the folder holds; `out` is where it will stand."""
     from raan.fit.card import model_card
     from raan.fit.folder import write_json
-    from raan.fit.records import explained, records
+    from raan.fit.records import explain, records
     from raan.fit.words import verdict
-    from raan.report.inputs import load
+    from raan.report.content import Content
     from raan.report.page import write_page
     from raan.results.records import explanation_of, line_of
 
-    found.model(tuple(attribute), label).save(folder / "model")
-    (folder / "results.jsonl").write_text("".join(map(line_of, records(found))), encoding="utf-8")
-    stated = {
-        "rule": {"aim": found.wish.aim, "accuracy_drop": found.wish.accuracy_drop},
-        "title": f"{label} in {data.name}, fair by {' × '.join(attribute)}",
+    explanation = {
+        **explain(found),
+        "title": f"{label} in {source}, fair by {' × '.join(attribute)}",
         "verdict": list(verdict(found)),
         "notes": [*found.notes, *found.loaded.warnings],
         "command": shlex.join(["raan", *sys.argv[1:]]),
     }
-    write_json({**explained(found), **stated}, explanation_of(folder / "results.jsonl"))
-    card = model_card(found, label, attribute, data.name, str(out))
+    runs, results = list(records(found)), folder / "results.jsonl"
+    found.model(tuple(attribute), label).save(folder / "model")
+    results.write_text("".join(map(line_of, runs)), encoding="utf-8")
+    write_json(explanation, explanation_of(results))
+    card = model_card(found, label, attribute, source, str(out))
     (folder / "model-card.md").write_text(card, encoding="utf-8")
-    write_page(load([folder]), folder / "report.html")
+    stated = {key: explanation[key] for key in ("title", "verdict", "notes", "command")}
+    content = Content(records=runs, explanation=explanation, rule=found.wish.rule, **stated)
+    write_page(content, folder / "report.html")
 
 
 def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:
     """What was found, for programs."""
-    from raan.fit.records import numbers
+    from raan.fit.records import describe
     from raan.fit.words import group_accuracies, sentence
 
-    def told(choice: Choice) -> dict[str, Any]:
-        return {
-            "method": choice.walk.method,
-            "seed": choice.walk.seed,
-            "hyperparameters": choice.walk.hyperparameters,
-            "point": choice.point,
-            "validation": numbers(choice.validation),
-            "test": numbers(choice.test),
-            "test_accuracy_of_groups": group_accuracies(found, choice),
-        }
-
+    plain, chosen = (
+        {**describe(pick), "test_accuracy_of_groups": group_accuracies(found, pick)}
+        for pick in (found.plain, found.chosen)
+    )
     return {
         "out": str(out),
-        "aim": found.wish.aim,
-        "accuracy_drop": found.wish.accuracy_drop,
+        "aim": found.rule.aim,
+        "accuracy_drop": found.rule.accuracy_drop,
         "improved": found.improved,
-        "plain": told(found.plain),
-        "chosen": told(found.chosen),
+        "plain": plain,
+        "chosen": chosen,
         "reading": sentence(found),
         "notes": [*found.loaded.warnings, *found.notes],
         "seconds": round(seconds, 1),
@@ -195,7 +191,7 @@ def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:
 
 
 def _show(found: Fit, out: Path) -> None:
-    """The table, what it says in words, and where the files are."""
+    """Print the table, the same in words, and where the files are."""
     from raan.fit.words import sentence
 
     console.print(_table(found))
@@ -210,20 +206,21 @@ def _table(found: Fit) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from raan.fit.words import METRICS, group_accuracies
+    from raan.fairness.aims import MEASURES
+    from raan.fit.words import group_accuracies
 
-    pair = (("plain", found.plain), ("chosen", found.chosen))
+    pair = {"plain": found.plain, "chosen": found.chosen}
     caption = (
         "Vanilla (a network) and Boosting are plain; RAAN and RL-RAAN debias the one, AANReweighting the other."
     )
     table = Table(title="test rows (%)", caption=caption, title_justify="left", caption_justify="left")
     table.add_column("")
-    for what, choice in pair:
-        table.add_column(Text(f"{what}: {choice.walk.method}"), justify="right")
-    for name, title in METRICS.items():
-        table.add_row(title, *(f"{100 * float(getattr(choice.test, name)):.1f}" for _, choice in pair))
+    for what, pick in pair.items():
+        table.add_column(Text(f"{what}: {pick.method}"), justify="right")
+    for measure in MEASURES:
+        table.add_row(measure.title, *(f"{100 * float(measure.of(pick.test)):.1f}" for pick in pair.values()))
     table.add_section()
-    plain, chosen = (group_accuracies(found, choice) for _, choice in pair)
+    plain, chosen = (group_accuracies(found, pick) for pick in pair.values())
     for group in plain:
         figures = (accuracies[group] for accuracies in (plain, chosen))
         table.add_row(Text(f"accuracy of {group}"), *("" if x is None else f"{100 * x:.1f}" for x in figures))

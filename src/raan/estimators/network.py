@@ -1,6 +1,7 @@
 """The network of a classifier: what stands before its head, how it starts, and what it says once fitted."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +13,7 @@ from raan.data.streams import stream
 from raan.estimators.fitting import Rows, weighted_scaling
 from raan.estimators.settings import Settings
 from raan.models.encoder import Encoder
-from raan.models.model import Model, Output
+from raan.models.model import Model, Output, Scaling
 from raan.models.modules import SLICE, ModuleEncoder, embed, laid_flat
 from raan.models.stack import Stack
 
@@ -56,6 +57,19 @@ def start(front: Front, classes: int, rows: Rows, settings: Settings, dropout: f
     parameters = torch.from_numpy(drawn).to(front.features).unsqueeze(0)
     scaling = None if isinstance(front.encoder, ModuleEncoder) else weighted_scaling(rows)
     return Model(front.encoder, head, parameters, scaling, dropout)
+
+
+def take_run(model: Model, run: int) -> Model:
+    """One run of a pack, with numbers of its own."""
+    scaling = None if model.scaling is None else Scaling(*(part[run : run + 1].clone() for part in model.scaling))
+    return replace(model, parameters=model.parameters[run : run + 1].clone(), scaling=scaling)
+
+
+def layer_widths(model: Model) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The widths of the layers of encoder and head."""
+    if not isinstance(model.encoder, Stack):
+        raise TypeError(f"an encoder of type {type(model.encoder).__name__} has no layers to read off")
+    return model.encoder.widths, model.head.widths
 
 
 def settled(model: Model) -> Model:

@@ -1,7 +1,7 @@
 """Groups, fairness metrics with their reasons for being undefined, and the audit of a classifier."""
 
 from raan.fairness.aims import ACCURACY, AIMS, MEASURES, Aim, Measure, read_aim
-from raan.fairness.audit import audit
+from raan.fairness.audit import audit, audit_counts
 from raan.fairness.bootstrap import Estimate, interval
 from raan.fairness.counts import Counts, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
@@ -48,6 +48,7 @@ __all__ = [
     "accuracy",
     "attribute_accuracy",
     "audit",
+    "audit_counts",
     "check_lengths",
     "count",
     "demographic_parity_gap",

@@ -1,12 +1,13 @@
 """How well a classifier serves the groups of a sensitive attribute, with confidence intervals."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
 from jaxtyping import Float
 
+from raan.errors import InputError
 from raan.fairness.bootstrap import Estimate, estimate
 from raan.fairness.counts import count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
@@ -48,20 +49,53 @@ def audit(
     """
     _check_options(confidence, replicates, min_count)
     label, prediction, attribute = _encode(y_true, y_pred, sensitive_features)
-    counts = _count(label, attribute, prediction)
+    return audit_counts(
+        count(label.codes, attribute.codes, prediction.codes, len(label.names), len(attribute.names)),
+        label.names,
+        attribute.names,
+        confidence=confidence,
+        replicates=replicates,
+        min_count=min_count,
+        random_state=random_state,
+    )
+
+
+def audit_counts(
+    counts: Float[np.ndarray, "label attribute prediction"],
+    class_names: Sequence[str],
+    attribute_names: Sequence[str],
+    *,
+    confidence: float = 0.95,
+    replicates: int = 1000,
+    min_count: int = 1,
+    random_state: int | np.random.Generator | None = 0,
+) -> Audit:
+    """The audit of predictions that are counted already, as by `raan.fairness.count`.
+
+    The attribute axis has one slot more than there are names: the last is of unknown attribute.
+    """
+    _check_options(confidence, replicates, min_count)
+    classes, groups = tuple(class_names), tuple(attribute_names)
+    if counts.shape != (len(classes), len(groups) + 1, len(classes)):
+        raise InputError(
+            "counts",
+            f"has shape {counts.shape}",
+            f"({len(classes)}, {len(groups) + 1}, {len(classes)}) for {len(classes)} classes and {len(groups)} "
+            "attribute values",
+        )
     resampled = resample(counts, replicates, np.random.default_rng(random_state))
     measure = partial(estimate, counts=counts, replicates=resampled, confidence=confidence, min_count=min_count)
     return Audit(
-        count=len(label.codes),
-        unknown=int((attribute.codes < 0).sum()),
+        count=int(counts.sum()),
+        unknown=int(counts[:, -1].sum()),
         confidence=confidence,
         accuracy=Estimate(*measure(accuracy).tolist()),
         worst_group_accuracy=Estimate(*measure(worst_group_accuracy).tolist()),
         demographic_parity_gap=Estimate(*measure(demographic_parity_gap).tolist()),
         equalized_odds_gap=Estimate(*measure(equalized_odds_gap).tolist()),
-        groups=_groups(measure, counts, label.names, attribute.names),
-        cells=_cells(measure, counts, label.names, attribute.names),
-        undefined=undefined(counts, label.names, attribute.names, min_count=min_count),
+        groups=_groups(measure, counts, classes, groups),
+        cells=_cells(measure, counts, classes, groups),
+        undefined=undefined(counts, classes, groups, min_count=min_count),
     )
 
 
@@ -101,16 +135,6 @@ def _is_share(name: str) -> bool:
         return 0 < float(name) < 1
     except ValueError:
         return False
-
-
-def _count(label: Codes, attribute: Codes, prediction: Codes) -> Float[np.ndarray, "label attribute prediction"]:
-    return count(
-        label.codes,
-        attribute.codes,
-        prediction.codes,
-        classes=len(label.names),
-        attributes=len(attribute.names),
-    )
 
 
 def _cells(

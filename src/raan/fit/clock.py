@@ -1,10 +1,11 @@
-"""A time budget: how much of it is left, and word of what is being done with it."""
+"""A time budget: how much of it is left, and how much of the planned work is done."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from time import monotonic
 
-Told = Callable[[str, float, float], None]
-"""Told what is being done, how many seconds of planned work are done, and how many are planned."""
+Show = Callable[[str, float, float], None]
+"""Shows what is being done, how many seconds of planned work are done, and how many are planned."""
 
 
 class OutOfTime(Exception):
@@ -14,9 +15,9 @@ class OutOfTime(Exception):
 class Clock:
     """The seconds left for learning. An interruption by the user ends them at once."""
 
-    def __init__(self, seconds: float, told: Told = lambda what, done, planned: None) -> None:
+    def __init__(self, seconds: float, show: Show = lambda what, done, planned: None) -> None:
         self._end = monotonic() + seconds
-        self._told = told
+        self._show = show
         self._done = self._planned = 0.0
         self.interrupted = False
 
@@ -29,13 +30,23 @@ class Clock:
         """Let no further work begin."""
         self.interrupted = True
 
+    @contextmanager
+    def limit(self) -> Iterator[None]:
+        """Let work go on to its end, to the end of the time, or until the user interrupts it; none is an error."""
+        try:
+            yield
+        except OutOfTime:
+            pass
+        except KeyboardInterrupt:
+            self.interrupt()
+
     def plan(self, seconds: float) -> None:
-        """Say how many seconds of work are planned, for whoever shows how much of it is done."""
+        """Set how many seconds of work are planned, for whoever shows how much of it is done."""
         self._planned = seconds
 
     def tick(self, what: str, seconds: float = 0.0) -> None:
-        """Say that so many planned seconds of a piece of work are done; raise OutOfTime at the end."""
+        """Count so many planned seconds of a piece of work as done; raise OutOfTime at the end."""
         self._done += seconds
-        self._told(what, self._done, self._planned)
+        self._show(what, self._done, self._planned)
         if not self.left:
             raise OutOfTime(what)

@@ -1,9 +1,14 @@
-"""The paper's network on a user's table: plain training, then every candidate of every method, in packs."""
+"""The paper's network on a user's table: plain training, then every setting of every method, in packs.
 
-from collections.abc import Iterator, Sequence
+The one part of `raan fit` that needs torch: it is imported where networks are trained, and nowhere else.
+"""
+
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import partial
+from time import monotonic
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -16,33 +21,65 @@ from raan.data.streams import stream
 from raan.data.table import Table
 from raan.estimators.classifier import RAANClassifier
 from raan.fairness.rule import LAST
-from raan.fit.clock import Clock, OutOfTime
-from raan.fit.estimator import as_estimator
-from raan.fit.points import Walk
+from raan.fit.budget import Costs, Effort, Rates, plan_effort
+from raan.fit.clock import Clock
+from raan.fit.rows import Rows
+from raan.fit.runs import Outcome, Run, Step
 from raan.methods.erm import ERM
-from raan.methods.method import Method, Scope, stack
+from raan.methods.method import Method, Scope, alike, stack
+from raan.methods.raan import RAAN
 from raan.models.model import Model, mlp
-from raan.study.compare import Candidate
-from raan.training.evaluate import embedded
+from raan.training.evaluate import embedded, group_counts
 from raan.training.train import Schedule, State, begin, train
 
 RATE = 1e-3
 """The learning rate of plain training."""
 
+STEPS = 3
+"""Steps that are timed."""
+
+DIALS = ("temperature", "averaging_rate", "strength", "balance")
+
 
 @dataclass(frozen=True)
-class Effort:
-    """How much is trained: so many starts, epochs of each stage, rows in a batch, points of an epoch."""
+class Setting:
+    """One setting of a method."""
 
-    seeds: int
-    epochs: int
-    batch_size: int
-    parts: int
+    method: Method
+    learning_rate: float
 
     @property
-    def schedule(self) -> Schedule:
-        """As the training loop takes it; an epoch's parts are trained one by one, so each has one point."""
-        return Schedule(self.epochs, self.batch_size, RATE, points_per_epoch=1, watch_test=True)
+    def hyperparameters(self) -> dict[str, Any]:
+        """What makes the setting, in numbers and strings."""
+        values = {each.name: getattr(self.method, each.name) for each in fields(cast(Any, self.method))}
+        plain = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
+        return {"learning_rate": self.learning_rate, **plain}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The setting as RAANClassifier takes it; plain training is RAAN of strength 0."""
+        rates = {"lr": (RATE, self.learning_rate)}
+        if not isinstance(self.method, RAAN):
+            return {"strength": 0.0, **rates}
+        dials = {name: getattr(self.method, name) for name in DIALS}
+        return {**dials, "scope": self.method.scope.value, **rates}
+
+
+def _raan(scope: Scope) -> list[Setting]:
+    """RAAN's settings: "group" lifts the worst group, "sample" narrows the gaps between groups."""
+    grid = (("group", 1e-3, 0.25), ("group", 1e-4, 0.5), ("sample", 1e-3, 0.25), ("sample", 1e-4, 1.0))
+    return [
+        Setting(RAAN(strength=strength, balance=cast(Any, balance), scope=scope), rate)
+        for balance, rate, strength in grid
+    ]
+
+
+SETTINGS = {
+    "Vanilla": [Setting(ERM(), rate) for rate in (3e-3, 1e-3, 3e-4, 1e-4)],
+    "RAAN": _raan(Scope.HEAD),
+    "RL-RAAN": _raan(Scope.MODEL),
+}
+"""The same budget for every method, plain training included: four settings each."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,23 +97,61 @@ class Ground:
         return cls(table, rows, tuple(range(first, first + count)))
 
     def times(self, several: int) -> "Ground":
-        """The same for as many candidates, candidates outermost."""
+        """The same for as many settings, settings outermost."""
         return Ground(self.table, Split(*(part.repeat(several, 1) for part in self.split)), self.seeds * several)
 
 
-def plain_training(ground: Ground, effort: Effort, clock: Clock, seconds: float) -> Model | None:
+class Networks:
+    """The networks' methods as steps, planned for the time there is; all start from the same plain training."""
+
+    def __init__(self, rows: Rows, effort: Effort, costs: Costs) -> None:
+        self.effort, self.costs = effort, costs
+        self.ground = Ground.of(rows.loaded.table, Split.of(rows.split), rows.seed, effort.seeds)
+        self._start: Model | None = None
+
+    @classmethod
+    def plan(cls, rows: Rows, seconds: float) -> "Networks":
+        """The most that can be trained in the time, by what a few steps take."""
+        table, split = rows.loaded.table, Split.of(rows.split)
+        effort, costs = plan_effort(table.rows, len(split.train), partial(time_steps, table, split), seconds)
+        return cls(rows, effort, costs)
+
+    @property
+    def steps(self) -> list[Step]:
+        """A step for each method; the first has plain training before it."""
+        seconds = {name: sum(costs) for name, costs in self.costs.second.items()}
+        seconds["Vanilla"] += self.costs.first
+        return [Step(name, seconds[name], partial(self.train, name)) for name in SETTINGS]
+
+    def train(self, name: str, clock: Clock) -> Outcome:
+        """The runs of a method, pack by pack, as far as the time goes."""
+        if self._start is None and clock.left:
+            self._start = train_plainly(self.ground, self.effort, clock, self.costs.first)
+        runs: list[Run] = []
+        for pack, seconds in zip(alike(SETTINGS[name]), self.costs.second[name], strict=True):
+            if self._start is not None and clock.left:
+                runs += train_pack(name, pack, self._start, self.ground, self.effort, clock, seconds)
+        return Outcome(runs, tuple(self._notes(name, runs)))
+
+    def _notes(self, name: str, runs: Sequence[Run]) -> Iterator[str]:
+        """What the user should know where runs ended before their time."""
+        if not runs:
+            yield f"{name} was not trained: the time was over."
+            return
+        done, planned = min(len(run.step) for run in runs) - 1, self.effort.points - 1
+        if done < planned:
+            yield f"{name} was stopped at the end of the time, after {done} of {planned} parts."
+
+
+def train_plainly(ground: Ground, effort: Effort, clock: Clock, seconds: float) -> Model | None:
     """Stage one: the model of each start after cross-entropy; None if the time was over before an epoch was."""
     model = mlp(ground.table).start(ground.table, ground.split.train, ground.seeds)
     each = seconds / (effort.epochs * effort.parts)
     trained = None
-    try:
+    with clock.limit():
         for state in _states(ERM(), model, ground, effort):
             trained = model.at(state.parameters) if state.epoch >= effort.parts else None
             clock.tick("plain training", each if state.step else 0.0)
-    except OutOfTime:
-        pass
-    except KeyboardInterrupt:
-        clock.interrupt()
     return trained
 
 
@@ -89,100 +164,123 @@ class Stop(NamedTuple):
     validation: Float[np.ndarray, "run label attribute prediction"]
     test: Float[np.ndarray, "run label attribute prediction"]
 
+    @classmethod
+    def of(cls, state: State) -> "Stop":
+        """Where a state of training stands."""
+        point = state.path.points[-1]
+        assert point.test_counts is not None  # the schedule watches the test rows
+        return cls(state.step, state.parameters, state.failed, point.validation_counts, point.test_counts)
 
-def walks(
-    name: str,
-    pack: Sequence[Candidate],
-    start: Model,
-    ground: Ground,
-    effort: Effort,
-    clock: Clock,
-    seconds: float,
-) -> list[Walk]:
-    """The second stage of a pack of candidates, from every start: a walk for each, as far as the time went."""
-    several = ground.times(len(pack))
-    model = start.repeat(len(pack))
-    rates = torch.tensor([candidate.learning_rate for candidate in pack]).repeat_interleave(len(ground.seeds))
-    method = stack([candidate.method for candidate in pack for _ in ground.seeds])
+
+def train_pack(
+    name: str, pack: Sequence[Setting], start: Model, ground: Ground, effort: Effort, clock: Clock, seconds: float
+) -> list[Run]:
+    """The second stage of a pack of settings, from every start: a run for each, as far as the time went."""
+    several, model = ground.times(len(pack)), start.repeat(len(pack))
+    rates = torch.tensor([setting.learning_rate for setting in pack]).repeat_interleave(len(ground.seeds))
+    method = stack([setting.method for setting in pack for _ in ground.seeds])
     trained, seen = model, several
     if pack[0].method.scope is Scope.HEAD:  # a fixed encoder is a table embedded once
         trained, seen = model.without_encoder(), replace(several, table=embedded(model, ground.table))
     stops: list[Stop] = []
     each = seconds / (effort.epochs * effort.parts)
-    try:
+    with clock.limit():
         for state in _states(method, trained, seen, effort, rates):
-            stops.append(_stop(state))
+            stops.append(Stop.of(state))
             clock.tick(name, each if state.step else 0.0)
-    except OutOfTime:
-        pass
-    except KeyboardInterrupt:
-        clock.interrupt()
-    return list(_walks(name, pack, model, several, effort, stops)) if stops else []
+    return list(_runs(name, pack, model, several, effort, stops)) if stops else []
 
 
-def _walks(
-    name: str, pack: Sequence[Candidate], model: Model, several: Ground, effort: Effort, stops: Sequence[Stop]
-) -> Iterator[Walk]:
-    """One walk for each run of the pack."""
+def _runs(
+    name: str, pack: Sequence[Setting], model: Model, several: Ground, effort: Effort, stops: Sequence[Stop]
+) -> Iterator[Run]:
+    """One run for each setting and start."""
     starts = len(several.seeds) // len(pack)
     validation = np.stack([stop.validation for stop in stops], axis=1)
     test = np.stack([stop.test for stop in stops], axis=1)
-    for run, seed in enumerate(several.seeds):
-        candidate = pack[run // starts]
-        failed = int(stops[-1].failed[run])
-        yield Walk(
+    for place, seed in enumerate(several.seeds):
+        setting = pack[place // starts]
+        failed = int(stops[-1].failed[place])
+        yield Run(
             name,
             seed,
-            hyperparameters(candidate),
+            setting.hyperparameters,
             tuple(stop.step for stop in stops),
-            validation[run],
-            test[run],
-            partial(_at, model, stops, run, candidate, effort),
+            validation[place],
+            test[place],
+            partial(_classifier, model, stops, place, setting, effort),
             None if failed < 0 else failed,
+            "network",
         )
 
 
-def hyperparameters(candidate: Candidate) -> dict[str, Any]:
-    """What tells a candidate apart, in numbers and strings."""
-    values = {name.name: getattr(candidate.method, name.name) for name in fields(cast(Any, candidate.method))}
-    plain = {name: value.value if isinstance(value, Enum) else value for name, value in values.items()}
-    return {"learning_rate": candidate.learning_rate, **plain}
+def _classifier(
+    model: Model, stops: Sequence[Stop], run: int, setting: Setting, effort: Effort, point: int
+) -> RAANClassifier:
+    """The classifier of one run at a point; where the head alone was trained, under the encoder it came with."""
+    parameters = stops[point].parameters
+    head_alone = parameters.shape[1] < model.parameters.shape[1]
+    network = model.with_head(parameters) if head_alone else model.at(parameters)
+    epochs = effort.epochs, effort.epochs
+    return RAANClassifier.from_network(
+        network, run, epochs=epochs, batch_size=effort.batch_size, **setting.parameters
+    )
 
 
 def _states(
     method: Method, model: Model, ground: Ground, effort: Effort, rates: float | Tensor = RATE
 ) -> Iterator[State]:
-    """The state before the first step, and after each part of each epoch."""
-    schedule = replace(effort.schedule, learning_rate=rates)
+    """The state before the first step, and after each part of each epoch: a part has one point, at its end."""
+    schedule = Schedule(effort.epochs, effort.batch_size, rates, points_per_epoch=1, watch_test=True)
     state = begin(method, model, ground.table, ground.split, schedule, LAST)
     yield state
     for epoch in range(effort.epochs):
-        for part in _dealt(ground, epoch, effort.parts):
+        for part in _deal(ground, epoch, effort.parts):
             until = replace(schedule, epochs=state.epoch + 1)
             rows = ground.split._replace(train=part)
             state = train(method, model, ground.table, rows, ground.seeds, until, resume=state)
             yield state
 
 
-def _dealt(ground: Ground, epoch: int, parts: int) -> Sequence[Int[Tensor, "run part"]]:
+def _deal(ground: Ground, epoch: int, parts: int) -> Sequence[Int[Tensor, "run part"]]:
     """An epoch's training rows, shuffled by each run's seed and cut into parts."""
     rows = ground.split.train.shape[1]
     order = np.stack([stream(seed, "parts", epoch).permutation(rows) for seed in ground.seeds])
     return torch.tensor_split(ground.split.train.gather(1, torch.from_numpy(order)), parts, dim=1)
 
 
-def _stop(state: State) -> Stop:
-    point = state.path.points[-1]
-    assert point.test_counts is not None  # the schedule watches the test rows
-    return Stop(state.step, state.parameters, state.failed, point.validation_counts, point.test_counts)
+def time_steps(table: Table, split: Split, effort: Effort) -> Rates:
+    """What steps and looks cost, from a few steps of everything on a few rows."""
+    once = replace(effort, epochs=1, parts=1)
+    few = _few(table, split, STEPS * effort.batch_size)
+    ground = Ground.of(few, Split(*(torch.arange(few.rows),) * 3), 0, effort.seeds)
+    start = mlp(few).start(few, ground.split.train, ground.seeds)
+    steps = -(-few.rows // effort.batch_size)
+    judged = (len(split.validation) + len(split.test)) / few.rows
+    train_plainly(ground, once, _endless(), 0)  # the first time pays for much that later ones find there
+    plain = _seconds(lambda: train_plainly(ground, once, _endless(), 0)) / steps
+
+    def rates(name: str, pack: Sequence[Setting]) -> tuple[float, float]:
+        many, rows = start.repeat(len(pack)), ground.times(len(pack)).split.test
+        step = _seconds(lambda: train_pack(name, pack, start, ground, once, _endless(), 0)) / steps
+        return step, judged * _seconds(lambda: group_counts(many, few, rows))
+
+    second = {name: [rates(name, pack) for pack in alike(several)] for name, several in SETTINGS.items()}
+    return Rates((plain, 0.0), second)
 
 
-def _at(
-    model: Model, stops: Sequence[Stop], run: int, candidate: Candidate, effort: Effort, point: int
-) -> RAANClassifier:
-    """The classifier of one run at a point; where the head alone was trained, under the encoder it came with."""
-    parameters = stops[point].parameters
-    head_alone = parameters.shape[1] < model.parameters.shape[1]
-    network = model.with_head(parameters) if head_alone else model.at(parameters)
-    rates = RATE, candidate.learning_rate
-    return as_estimator(network, run, candidate.method, rates, effort.epochs, effort.batch_size)
+def _few(table: Table, split: Split, rows: int) -> Table:
+    """The first training rows as a table of their own."""
+    kept = split.train[:rows]
+    parts = table.features[kept], table.label[kept], table.attribute[kept]
+    return Table(*parts, table.class_names, table.attribute_names)
+
+
+def _endless() -> Clock:
+    return Clock(math.inf)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    begun = monotonic()
+    work()
+    return monotonic() - begun

@@ -1,17 +1,16 @@
 """What `raan fit` trained, in the format of results that reports are made from, and its explanation."""
 
+import hashlib
 from collections.abc import Iterator
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.data.sets.dataset import hash_of_table
 from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
-from raan.fairness.rule import TIE, Rule
 from raan.fit.fit import Fit
-from raan.fit.points import Choice, choose, most_accurate
+from raan.fit.runs import Pick, most_accurate
 from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.results.records import Record, flatten, hash_of, versions
 
@@ -19,30 +18,38 @@ STUDY = "raan fit"
 
 
 def records(fit: Fit) -> Iterator[Record]:
-    """A record for each walk."""
-    data_hash, versions_now, configured = hash_of_table(fit.table), versions("scikit-learn"), configuration(fit)
-    for walk in fit.walks:
+    """A record for each run."""
+    data_hash, versions_now, configured = _hash(fit), versions("scikit-learn"), configuration(fit)
+    for run in fit.runs:
         defined: dict[str, Any] = {
             "data_hash": data_hash,
-            "method": walk.method,
-            "seed": walk.seed,
-            "hyperparameters": walk.hyperparameters,
+            "method": run.method,
+            "seed": run.seed,
+            "hyperparameters": run.hyperparameters,
             "configuration": configured,
         }
         yield Record(
             run=hash_of(defined),
             study=STUDY,
-            data=fit.table.name,
-            style="boosting" if walk.method in ("Boosting", "AANReweighting") else "network",
+            data=fit.loaded.name,
+            style=run.style,
             versions=versions_now,
-            classes=fit.table.class_names,
-            attributes=fit.table.attribute_names,
-            diverged=walk.diverged,
-            step=walk.step,
-            validation=flatten(walk.validation),
-            test=flatten(walk.test),
+            classes=fit.classes,
+            attributes=fit.groups,
+            diverged=run.diverged,
+            step=run.step,
+            validation=flatten(run.validation),
+            test=flatten(run.test),
             **defined,
         )
+
+
+def _hash(fit: Fit) -> str:
+    """A short name for all that is learnt from."""
+    digest = hashlib.sha256()
+    for part in (fit.loaded.features, fit.loaded.label.codes, fit.rows.loaded.attribute.codes):
+        digest.update(np.ascontiguousarray(part).tobytes())
+    return digest.hexdigest()[:16]
 
 
 def configuration(fit: Fit) -> dict[str, Any]:
@@ -57,46 +64,65 @@ def configuration(fit: Fit) -> dict[str, Any]:
     return {"split": sizes, "split_seed": fit.wish.seed, "seconds": fit.wish.seconds, "effort": effort}
 
 
+def describe_rule(fit: Fit) -> dict[str, Any]:
+    """The user's rule for JSON."""
+    return {"aim": fit.rule.aim, "accuracy_drop": fit.rule.accuracy_drop}
+
+
+def describe(pick: Pick) -> dict[str, Any]:
+    """A model and its metrics for JSON."""
+    return {
+        "method": pick.method,
+        "seed": pick.run.seed,
+        "hyperparameters": pick.run.hyperparameters,
+        "point": pick.point,
+        "validation": numbers(pick.validation),
+        "test": numbers(pick.test),
+    }
+
+
 def numbers(measured: Metrics) -> dict[str, float | None]:
     """The metrics for JSON, None where undefined."""
     found = {name: float(getattr(measured, name)) for name in METRICS}
     return {name: None if value != value else round(value, 6) for name, value in found.items()}
 
 
-def explained(fit: Fit) -> dict[str, Any]:
-    """The weights that RAAN gave training rows, if it was trained; maps of test rows by plain and by RL-RAAN."""
-    networks = [walk for walk in fit.walks if walk.method == "Vanilla"]
-    weights = list(_weights(fit))
-    if not networks:
-        maps = [map_of("the features", fit.table, _seen(fit, None, fit.loaded.split.test), _test(fit))]
-        return explanation(weights, maps)
-    plain = most_accurate(networks)
-    shown = {"plain training": plain}
-    fairer = [walk for walk in fit.walks if walk.method == "RL-RAAN"]
-    if fairer:
-        rule = Rule(fit.wish.aim, fit.wish.accuracy_drop, tie=TIE)
-        shown["RL-RAAN"] = choose(rule, fairer, plain) or Choice(fairer[0], len(fairer[0].step) - 1)
-    maps = [
-        map_of(name, fit.table, _seen(fit, choice, fit.loaded.split.test), _test(fit))
-        for name, choice in shown.items()
-    ]
-    return explanation(weights, maps)
+def explain(fit: Fit) -> dict[str, Any]:
+    """The rule, the saved model, the plain one that it was held against, and the weights and maps there are."""
+    return {
+        **explanation(list(_weights(fit)), list(_maps(fit))),
+        "rule": describe_rule(fit),
+        "saved": describe(fit.chosen),
+        "plain": describe(fit.plain),
+    }
+
+
+def _maps(fit: Fit) -> Iterator[dict[str, Any]]:
+    """Maps of test rows as plain training and RL-RAAN embed them; without networks, as they are."""
+    shown: dict[str, Pick | None] = {}
+    networks, fairer = ([run for run in fit.runs if run.method == name] for name in ("Vanilla", "RL-RAAN"))
+    if networks:
+        shown["plain training"] = most_accurate(networks)
+    if networks and fairer:
+        shown["RL-RAAN"] = fit.best_of(fairer) or Pick(fairer[0], len(fairer[0].step) - 1)
+    for name, pick in (shown or {"the features": None}).items():
+        rows = fit.loaded.split.test
+        yield map_of(name, fit.rows.loaded.table, _embed(fit, pick, rows), rows)
 
 
 def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
-    """The weights by each balance that RAAN was trained with, as its run that the rule chose gave them."""
+    """The weights by each balance that RAAN was trained with, as the run that the rule takes gave them."""
     rows, units = fit.loaded.split.train, fit.loaded.preprocessing
-    rule = Rule(fit.wish.aim, fit.wish.accuracy_drop, tie=TIE)
-    trained = [walk for walk in fit.walks if walk.method == "RAAN" and len(walk.step) > 1]
+    trained = [run for run in fit.runs if run.method == "RAAN" and len(run.step) > 1]
     balances: tuple[Literal["group", "sample"], ...] = ("group", "sample")
     for balance in balances:
-        walks = [walk for walk in trained if walk.hyperparameters["balance"] == balance]
-        if walks:
-            run = choose(rule, walks, fit.plain) or Choice(walks[0], 0)
-            dials = run.walk.hyperparameters
-            embedding = _seen(fit, run, rows)  # the same at all points: RAAN trains the head alone
+        runs = [run for run in trained if run.hyperparameters["balance"] == balance]
+        if runs:
+            pick = fit.best_of(runs) or Pick(runs[0], 0)
+            dials = pick.run.hyperparameters
+            embedding = _embed(fit, pick, rows)  # the same at all points: RAAN trains the head alone
             yield weights_of(
-                fit.table,
+                fit.rows.loaded.table,
                 embedding,
                 rows,
                 units,
@@ -106,14 +132,10 @@ def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
             )
 
 
-def _test(fit: Fit) -> Int[np.ndarray, "row"]:
-    return fit.loaded.split.test
-
-
-def _seen(fit: Fit, network: Choice | None, rows: Int[np.ndarray, "row"]) -> Float[np.ndarray, "row dim"]:
+def _embed(fit: Fit, network: Pick | None, rows: Int[np.ndarray, "row"]) -> Float[np.ndarray, "row dim"]:
     """Rows as a network embeds them, or their features as they are; no more of them than are looked at."""
-    features = fit.table.features[rows[:MOST_WEIGHED]].numpy()
+    features = fit.rows.features(rows[:MOST_WEIGHED])
     if network is None:
         return features
-    embedding: np.ndarray = network.walk.classifier(network.point).embed(features)
+    embedding: np.ndarray = network.run.classifier(network.point).embed(features)
     return embedding

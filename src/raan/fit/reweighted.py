@@ -2,8 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -12,24 +11,26 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from raan.fairness.frontier import Frontier, Point
-from raan.fairness.rule import ALLOWANCES
-from raan.fit.boosting import Plain, Rows, as_fitted
-from raan.fit.clock import Clock, OutOfTime
-from raan.fit.points import Walk
+from raan.fairness.rule import ALLOWANCES, Rule
+from raan.fit.boosting import Plain, boosting
+from raan.fit.clock import Clock
+from raan.fit.rows import Rows
+from raan.fit.runs import Outcome, Run, Step
 from raan.reweighting.cells import Cells, Plan, PlannedWeights
 from raan.reweighting.embedding import embed
 from raan.reweighting.estimator import AANReweighting
 from raan.reweighting.fitting import fit_weighted
 
-FOLDS = 3
-FITS = 28 * FOLDS
-"""About how many fits a search takes."""
+METHOD = "AANReweighting"
+
+FOLDS, PLANS = 3, 28
+"""The folds of a search, and about how many weights it judges: a fit for each fold."""
 
 FIXED, GROWING = 0.25, 0.65
 """What a fit of the search costs, of one on all training rows: whatever its rows, and in proportion to them."""
 
 LEAST_ROWS, MOST_LOCAL_ROWS = 1_000, 30_000
-"""A search on fewer rows than the first tells little; neighbours among more than the second take too long."""
+"""A search on fewer rows than the first says little; neighbours among more than the second take too long."""
 
 GIVEN = (
     ("independence", 1.0),
@@ -51,83 +52,101 @@ class Search:
     seconds: float
 
 
-def affordable_search(plain: Plain, seconds: float) -> Search | None:
-    """The most thorough search that the time allows; None if it allows none that would tell anything.
+def plan_reweighting(plain: Plain, rule: Rule, seconds: float) -> Step:
+    """The most thorough search for weights that the time allows, or the given weights if it allows none."""
+    search = plan_search(plain, seconds)
+
+    def train(clock: Clock) -> Outcome:
+        run = fit_given(plain, clock) if search is None else fit_searched(plain, search, rule, clock)
+        if run is None:
+            return Outcome((), (f"{METHOD} was not trained: the time was over. Give more --minutes.",))
+        return Outcome((run,), tuple(_notes(plain, search, run)))
+
+    return Step(METHOD, len(GIVEN) * plain.seconds if search is None else search.seconds, train)
+
+
+def plan_search(plain: Plain, seconds: float) -> Search | None:
+    """The most thorough search that the time allows; None if it allows none that would show anything.
 
     Where all training rows are too many, quicker boosting stands in for the one that will be fitted.
     """
     whole = len(plain.rows.split.train)
     least = min(LEAST_ROWS, whole)
     for share in (1.0, 0.4):
-        pace = FITS * plain.seconds * share
+        pace = PLANS * FOLDS * plain.seconds * share
         rows = int(min(whole, MOST_LOCAL_ROWS, (seconds / pace - FIXED) / GROWING * whole))
         if rows >= (min(whole, MOST_LOCAL_ROWS) if share == 1 else least):
             quick = {"max_iter": 40, "learning_rate": 0.2} if share < 1 else {}
-            estimator = plain.rows.estimator.set_params(**quick)
+            estimator = boosting(plain.rows.seed).set_params(**quick)
             return Search(rows, estimator, pace * (FIXED + GROWING * rows / whole))
     return None
 
 
-def searched(plain: Plain, search: Search, aim: str, accuracy_drop: float, clock: Clock) -> Walk | None:
-    """The walk from plain boosting along AANReweighting's path; None if the search did not end in time.
+def _notes(plain: Plain, search: Search | None, run: Run) -> Iterator[str]:
+    """What was done in less than full, to save time."""
+    whole = len(plain.rows.split.train)
+    if search is None:
+        yield (
+            f"{METHOD}'s weights were not searched for, to save time: {len(run.step) - 1} given ones were tried. "
+            "Give more --minutes for the search."
+        )
+    elif search.rows < whole or search.estimator.max_iter < plain.model.estimator.max_iter:
+        yield (
+            f"{METHOD}'s weights were searched for on {search.rows:,} of {whole:,} training rows and with "
+            f"{search.estimator.max_iter} rounds of boosting, to save time; its models were then fitted in full."
+        )
+
+
+def fit_searched(plain: Plain, search: Search, rule: Rule, clock: Clock) -> Run | None:
+    """The run from plain boosting along what AANReweighting's search found; None if that did not end in time.
 
     The weights and thresholds are searched for on the first of the training rows, which a split has in proportion,
     and the points are then fitted on all of them.
     """
-    fitted = [plain.model]
-    path = None
-    with _as_far_as_the_time_goes(clock):
-        path = _path(plain.rows, search, aim, accuracy_drop, clock)
-        for model in _fit_points(plain.rows, list(_points_of(path, accuracy_drop, plain.rows)), clock):
+    fitted, frontier = [plain.model], None
+    with clock.limit(), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # unknown attributes and rare groups were noted where the table was read
+        frontier = _search(plain.rows, search, rule, clock)
+        for model in _fit_points(plain.rows, list(_points_of(frontier, plain.rows)), clock):
             fitted.append(model)
-    return None if path is None else _walk(plain.rows, fitted, {"aim": aim, **_said(path.chosen)})
+    if frontier is None:
+        return None
+    return _run(plain.rows, fitted, {"aim": rule.aim, **_describe(frontier.chosen)})
 
 
-def given(plain: Plain, clock: Clock) -> Walk | None:
-    """The walk from plain boosting along given weights, not searched for: a fit each, and no threshold."""
+def fit_given(plain: Plain, clock: Clock) -> Run | None:
+    """The run from plain boosting along given weights, not searched for: a fit each, and no threshold."""
     rows, fitted = plain.rows, [plain.model]
     train = rows.split.train
-    with _as_far_as_the_time_goes(clock):
-        for balance, strength in GIVEN:
-            clock.tick("AANReweighting")
-            model = AANReweighting(rows.estimator, temperature=math.inf, balance=balance, strength=strength)
-            model.fit(rows.features(train), rows.label(train), sensitive_features=rows.groups(train))
-            model.sample_weight_ = None
-            fitted.append(model)
-    return _walk(rows, fitted, {"balance": "given", "temperature": "inf"}) if len(fitted) > 1 else None
-
-
-@contextmanager
-def _as_far_as_the_time_goes(clock: Clock) -> Iterator[None]:
-    """Work that ends at the end of the time, or when the user interrupts it; and warns of nothing.
-
-    What there is to warn of, unknown attributes and rare groups, has been told where the table was read.
-    """
-    with warnings.catch_warnings(), suppress(OutOfTime):
+    with clock.limit(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
-            yield
-        except KeyboardInterrupt:
-            clock.interrupt()
+        for balance, strength in GIVEN:
+            clock.tick(METHOD)
+            model = AANReweighting(boosting(rows.seed), temperature=math.inf, balance=balance, strength=strength)
+            model.fit(rows.features(train), rows.label(train), sensitive_features=rows.groups(train))
+            model.sample_weight_ = None  # as many numbers as there are rows
+            fitted.append(model)
+    return _run(rows, fitted, {"balance": "given", "temperature": "inf"}) if len(fitted) > 1 else None
 
 
-def _path(rows: Rows, search: Search, aim: str, accuracy_drop: float, clock: Clock) -> Frontier:
-    """Everything that AANReweighting tries."""
+def _search(rows: Rows, search: Search, rule: Rule, clock: Clock) -> Frontier:
+    """Everything that AANReweighting tries; each set of weights that it judges is a tick of the clock."""
     train = rows.split.train[: search.rows]
-    smallest = int(rows.table.cells().min() * search.rows // rows.table.rows)
+    smallest = int(rows.loaded.cells.min() * search.rows // rows.loaded.rows)
     model = AANReweighting(
-        _watched(search.estimator, clock, search.seconds / FITS),
-        aim=aim,
-        accuracy_drop=accuracy_drop,
+        search.estimator,
+        aim=rule.aim,
+        accuracy_drop=rule.accuracy_drop,
         folds=FOLDS,
         min_count=max(2, min(20, smallest)),
         random_state=rows.seed,
+        verbose=lambda done, most: clock.tick(METHOD, search.seconds / PLANS if done else 0.0),
     )
     model.fit(rows.features(train), rows.label(train), sensitive_features=rows.groups(train))
     return model.frontier_
 
 
-def _said(point: Point) -> dict[str, str]:
+def _describe(point: Point) -> dict[str, str]:
     """The weights and the threshold of a point, for the records."""
     values = {"exponents": _plan(point).exponents, "temperature": point.temperature, "threshold": point.threshold}
     return {"balance": point.balance, **{name: str(value) for name, value in values.items()}}
@@ -139,10 +158,10 @@ def _plan(point: Point) -> Plan:
     return Plan(point.balance, tuple(each for each in exponents if each is not None), point.temperature)
 
 
-def _walk(rows: Rows, fitted: Sequence[AANReweighting], hyperparameters: dict[str, Any]) -> Walk:
-    validation, test = zip(*map(rows.judge, fitted), strict=True)
-    return Walk(
-        "AANReweighting",
+def _run(rows: Rows, fitted: Sequence[AANReweighting], hyperparameters: dict[str, Any]) -> Run:
+    validation, test = zip(*(rows.judge(model.predict) for model in fitted), strict=True)
+    return Run(
+        METHOD,
         rows.seed,
         hyperparameters,
         tuple(range(len(fitted))),
@@ -152,36 +171,24 @@ def _walk(rows: Rows, fitted: Sequence[AANReweighting], hyperparameters: dict[st
     )
 
 
-def _points_of(path: Frontier, accuracy_drop: float, rows: Rows) -> Iterator[Point]:
-    """The path's best point for the user's allowance, then for others, each once, the plain one left out."""
+def _points_of(frontier: Frontier, rows: Rows) -> Iterator[Point]:
+    """The best point for the user's allowance, then for others, each once, the plain one left out."""
     local = len(rows.split.train) <= MOST_LOCAL_ROWS
-    usable = [place for place, point in enumerate(path) if local or not math.isfinite(point.temperature)]
-    rules = (replace(path.rule, accuracy_drop=drop) for drop in (accuracy_drop, *ALLOWANCES))
-    best = (int(rule.choose(path.counts[usable], path.plain.counts)) for rule in rules)
-    yield from (path[usable[place]] for place in dict.fromkeys(best) if place > 0)
+    usable = [place for place, point in enumerate(frontier) if local or not math.isfinite(point.temperature)]
+    rules = (frontier.rule, *(replace(frontier.rule, accuracy_drop=drop) for drop in ALLOWANCES))
+    best = (int(rule.choose(frontier.counts[usable], frontier.plain.counts)) for rule in rules)
+    yield from (frontier[usable[place]] for place in dict.fromkeys(best) if place > 0)
 
 
 def _fit_points(rows: Rows, points: Sequence[Point], clock: Clock) -> Iterator[AANReweighting]:
     """Each point fitted on all training rows; points of the same weights share a fit."""
-    train = rows.split.train
+    estimator, train = boosting(rows.seed), rows.split.train
     features, label = rows.features(train), rows.label(train)
     weights = PlannedWeights(Cells.of(label, rows.groups(train)), partial(embed, features, None, len(label)))
-    fits: dict[Any, Any] = {}
+    fits: dict[Plan, Any] = {}
     for point in points:
         plan = _plan(point)
         if plan not in fits:
-            clock.tick("AANReweighting")
-            fits[plan] = fit_weighted(rows.estimator, features, label, weights(plan))
-        yield as_fitted(rows.estimator, fits[plan], point.threshold)
-
-
-def _watched(estimator: HistGradientBoostingClassifier, clock: Clock, seconds: float) -> Any:
-    """The estimator, whose every fit tells the clock, and stops where the time is over."""
-    tick: Callable[[], None] = partial(clock.tick, "AANReweighting", seconds)
-
-    class Watched(HistGradientBoostingClassifier):  # type: ignore[misc]
-        def fit(self, *arguments: Any, **named: Any) -> Any:
-            tick()
-            return super().fit(*arguments, **named)
-
-    return Watched(**estimator.get_params())
+            clock.tick(METHOD)
+            fits[plan] = fit_weighted(estimator, features, label, weights(plan))
+        yield AANReweighting.from_fitted(estimator, fits[plan], point.threshold)

@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from sklearn.utils.validation import _num_samples
 
 from raan.fairness.aims import read_aim
-from raan.fairness.groups import UNKNOWN
+from raan.fairness.groups import UNKNOWN, keep_judged
 from raan.reweighting.cells import Cells
 
 
@@ -37,23 +37,22 @@ def check_parameters(model: Any) -> None:
 
 def judged_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "row"]:
     """The attribute values that the aim is judged by, numbered; UNKNOWN for the others'."""
-    names = np.array(cells.attribute.names)
-    enough = (cells.count >= min_count).all(0)
-    if enough.sum() < 2:
+    names = cells.attribute.names
+    judged = keep_judged(cells.attribute, cells.count, min_count)
+    if len(judged.names) < 2:
         raise ValueError(
-            f"sensitive_features: aim {aim!r} compares groups, and {int(enough.sum())} of {len(names)} "
+            f"sensitive_features: aim {aim!r} compares groups, and {len(judged.names)} of {len(names)} "
             f"attribute values have {min_count} rows or more of every class; expected two or more. A "
             "smaller min_count would let rarer ones judge"
         )
-    if not enough.all():
+    rare = [name for name in names if name not in judged.names]
+    if rare:
         warnings.warn(
-            f"sensitive_features: {', '.join(names[~enough])} are too rare to judge the aim by, with fewer "
+            f"sensitive_features: {', '.join(rare)} are too rare to judge the aim by, with fewer "
             f"than {min_count} rows of some class; they are weighted as all others",
             stacklevel=4,
         )
-    # The last entry is read by UNKNOWN (-1).
-    number = np.append(np.where(enough, np.cumsum(enough) - 1, UNKNOWN), UNKNOWN)
-    return np.take(number, cells.attribute.codes)
+    return judged.codes
 
 
 def count_rows(X: Any) -> int:

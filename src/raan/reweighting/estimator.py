@@ -3,6 +3,7 @@
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from os import PathLike
@@ -71,7 +72,9 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         min_count: attribute values with fewer rows than this of some class are too rare to judge by.
         n_jobs: how many fits run at a time while the aim is tuned, as in joblib.
         random_state: the seed of the folds; None draws them anew at each fit.
-        verbose: whether to show a progress bar while the aim is tuned.
+        verbose: whether to show a progress bar while the aim is tuned; or a function that is called before the
+            first weights are judged and after each, with how many were and how many will be at most. What it
+            raises ends the search.
 
     After `fit`:
         estimator_: the fitted classifier.
@@ -97,7 +100,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         min_count: int = 20,
         n_jobs: int | None = None,
         random_state: int | None = 0,
-        verbose: bool | int = False,
+        verbose: bool | int | Callable[[int, int], None] = False,
     ) -> None:
         self.estimator = estimator
         self.embedding = embedding
@@ -137,6 +140,16 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         tuned = self.aim is not None
         weight = self._tuned_weights(X, cells, given) if tuned else self._weights(X, cells, sensitive_features)
         return self._fit_estimator(X, y, _product(weight, given))
+
+    @classmethod
+    def from_fitted(cls, estimator: Any, fitted: Any, threshold: float | None = None) -> "AANReweighting":
+        """A classifier that was fitted elsewhere, to predict by a threshold, and to save.
+
+        `estimator` is what it was before, `fitted` has its classes sorted. Without a threshold it decides itself.
+        """
+        model = cls(estimator, strength=0.0 if threshold is None else 1.0)
+        model.threshold_ = threshold
+        return model._take_over(fitted, fitted.classes_, None)
 
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row; after tuning the second one where its score is above `threshold_`."""
@@ -185,9 +198,12 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         classes = None
         if counts_classes_from_zero(self.estimator):
             classes, y = read_classes(y)
-        self.estimator_ = fit_weighted(self.estimator, X, y, sample_weight)
-        self.classes_ = self.estimator_.classes_ if classes is None else classes
-        self.sample_weight_ = sample_weight
+        fitted = fit_weighted(self.estimator, X, y, sample_weight)
+        return self._take_over(fitted, fitted.classes_ if classes is None else classes, sample_weight)
+
+    def _take_over(self, fitted: Any, classes: Any, sample_weight: Any) -> "AANReweighting":
+        """Behave as the fitted classifier does."""
+        self.estimator_, self.classes_, self.sample_weight_ = fitted, classes, sample_weight
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
@@ -225,18 +241,27 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
         names = tuple(map(class_name, cells.classes.tolist()))
         done, most = count(1), most_plans(len(names))
-        with progress_bars(self.verbose) as bars:
-            tell = bars(f"weights tried for {self.aim}, at most")
+        with self._progress() as show:
+            show(0, most)
 
             def judge_all(plans: Sequence[Plan]) -> list[Judged]:
                 jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
                 judged = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-                return list(_telling(judged, lambda: tell(next(done), most)))
+                return list(_showing(judged, lambda: show(next(done), most)))
 
             found = search(judge_all, names, Rule(self.aim, self.accuracy_drop), affordable_temperatures())
         self.frontier_ = found.frontier
         self.threshold_ = self.frontier_.chosen.threshold
         return weights(found.plan)
+
+    @contextmanager
+    def _progress(self) -> Iterator[Callable[[int, int], None]]:
+        """What shows how many weights were judged, of how many at most."""
+        if callable(self.verbose):
+            yield self.verbose
+            return
+        with progress_bars(self.verbose) as bars:
+            yield bars(f"weights tried for {self.aim}, at most")
 
     def _fold(self, cells: Cells) -> Int[np.ndarray, "row"]:
         """The fold of each row, stratified by cell."""
@@ -245,10 +270,10 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         return stratified_folds(cell, self.folds, self.random_state)
 
 
-def _telling(found: Iterable[Judged], tell: Callable[[], None]) -> Iterator[Judged]:
-    """What is found as it comes, told of each."""
+def _showing(found: Iterable[Judged], show: Callable[[], None]) -> Iterator[Judged]:
+    """What is found as it comes, each shown as progress."""
     for each in found:
-        tell()
+        show()
         yield each
 
 

@@ -17,6 +17,8 @@ def to_parts(model: AANReweighting) -> Parts:
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
     if isinstance(model.balance, Mapping):
         parameters["balance"] = tuple((*cell, total) for cell, total in model.balance.items())
+    if callable(model.verbose):
+        parameters["verbose"] = False
     plain = {
         "parameters": parameters,
         "classes": model.classes_,

@@ -1,0 +1,50 @@
+import pytest
+
+from fitted_runs import run_of, settled
+from raan.cli.fit import write
+from raan.fit.clock import Clock
+from raan.fit.fit import Wish, fit
+from raan.fit.records import explain, records
+from raan.fit.runs import Pick
+from raan.report.reading import read
+from raan.report.words import headline, sureness
+from raan.study.explain import weights_of
+from raan.study.summary import comparisons
+
+
+def test_boosting_is_what_the_methods_over_boosting_are_held_against(loaded):
+    boosting = run_of("Boosting", (80, 60))
+    found = settled(loaded, run_of("AANReweighting", (80, 60), (75, 64)), boosting)
+    (comparison,) = comparisons(list(records(found)))
+    reading = read(comparison)
+    assert (reading.against, reading.rivals) == ("Boosting", ("AANReweighting",))
+    assert headline(reading).startswith("AANReweighting narrows the")
+    (same,) = comparisons(list(records(settled(loaded, boosting, run_of("AANReweighting", (80, 60))))))
+    assert "is ahead" not in sureness(read(same))  # its chosen point is plain boosting
+    (alone,) = comparisons(list(records(settled(loaded, boosting))))
+    assert headline(read(alone)).startswith("Boosting reaches")
+
+
+def test_the_report_begins_with_the_verdict_and_explains_no_weights_that_no_one_gave(loaded, tmp_path):
+    found = fit(loaded, Wish(seconds=0), Clock(0))
+    write(found, tmp_path, "hired", ["sex"], "people.csv", tmp_path)
+    page = (tmp_path / "report.html").read_text()
+    assert 0 < page.index("Saved: Boosting, a plain model.") < page.index("Boosting reaches")
+    assert "Whom RAAN weighed more" not in page
+    assert explain(found)["weights"] == []
+
+
+def test_the_weights_that_are_explained_have_the_strength_they_were_trained_with(loaded, trained):
+    found = settled(loaded, *trained)
+    raan = [run for run in trained if run.method == "RAAN"]
+    weights = explain(found)["weights"]
+    assert [each["balance"] for each in weights] == ["group", "sample"]
+    for each in weights:
+        runs = [run for run in raan if run.hyperparameters["balance"] == each["balance"]]
+        chosen = found.best_of(runs) or Pick(runs[0], 0)
+        assert each["strength"] == chosen.run.hyperparameters["strength"]
+        train = loaded.split.train
+        embedding = chosen.run.classifier(chosen.point).embed(loaded.table.features[train].numpy())
+        full = weights_of(loaded.table, embedding, train, None, each["balance"])
+        for cell, whole in zip(each["cells"], full["cells"], strict=True):
+            assert cell["mean"] - 1 == pytest.approx(each["strength"] * (whole["mean"] - 1), abs=2e-4)
