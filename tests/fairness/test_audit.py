@@ -382,5 +382,7 @@ def test_the_audit_of_counts_is_the_audit_of_the_rows_that_were_counted():
 
 
 def test_counts_of_another_shape_than_the_names_are_refused():
-    with pytest.raises(ValueError, match=r"counts has shape \(2, 3, 2\): expected \(2, 4, 2\) for 2 classes and 3"):
+    with pytest.raises(
+        ValueError, match=r"counts has shape \(2, 3, 2\): expected \(2, 4, 2\) for 2 classes and 3"
+    ):
         audit_counts(np.ones((2, 3, 2)), ["no", "yes"], ["a", "b", "c"])

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from raan.fairness import UNKNOWN, Codes, check_lengths, encode_attribute, encode_classes, encode_label
-from raan.fairness.groups import count_cells, keep_judged
+from raan.fairness.groups import keep_judged
 
 TEXT = ["Male", "Female", None, "Female"]
 INTEGERS = [10, 9, None, 9]
@@ -288,12 +288,6 @@ def test_lengths_that_differ_are_all_named():
 
 def test_equal_lengths_pass():
     check_lengths(X=[1, 2], y=np.zeros(2))
-
-
-def test_cells_are_counted_without_the_rows_of_unknown_attribute():
-    label = Codes(np.array([0, 1, 1, 1, 0]), ("no", "yes"))
-    attribute = Codes(np.array([0, 2, 2, UNKNOWN, UNKNOWN]), ("a", "b", "c"))
-    assert count_cells(label, attribute).tolist() == [[1, 0, 0], [0, 0, 2]]
 
 
 def test_groups_with_too_few_rows_of_some_class_become_unknown_and_the_others_are_numbered_anew():

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from raan import metrics
+from raan import load, metrics
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import Rule
 from raan.reweighting import AANReweighting
@@ -111,6 +111,32 @@ def test_a_progress_bar_stands_on_standard_error_and_only_when_asked_for(capsys)
     tried = len({point.fit for point in model.frontier_})
     assert f"{tried}/{most_plans(2)}" in err
     assert tried <= most_plans(2)
+
+
+def test_a_function_follows_the_search_and_what_it_raises_ends_it():
+    X, y, a = people(400)
+    seen = []
+    model = AANReweighting(LogisticRegression(), aim="equalized_odds", folds=2)
+    model.set_params(verbose=lambda done, most: seen.append((done, most))).fit(X, y, sensitive_features=a)
+    fits = len({point.fit for point in model.frontier_})
+    assert seen == [(done, most_plans(2)) for done in range(fits + 1)]
+
+    def stop(done, most):
+        if done == 3:
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        model.set_params(verbose=stop).fit(X, y, sensitive_features=a)
+
+
+def test_a_classifier_fitted_elsewhere_predicts_by_its_threshold_and_can_be_saved(tmp_path):
+    X, y, _ = people(400)
+    fitted = LogisticRegression().fit(X, y)
+    plain, lenient = (AANReweighting.from_fitted(LogisticRegression(), fitted, cut) for cut in (None, 0.2))
+    np.testing.assert_array_equal(plain.predict(X), fitted.predict(X))
+    np.testing.assert_array_equal(lenient.predict(X), fitted.predict_proba(X)[:, 1] > 0.2)
+    lenient.save(tmp_path / "model")
+    np.testing.assert_array_equal(load(tmp_path / "model").predict(X), lenient.predict(X))
 
 
 def test_it_neither_reads_nor_moves_the_global_random_state():

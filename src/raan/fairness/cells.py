@@ -10,11 +10,14 @@ Balance = Literal["group", "sample"]
 
 
 def cell_counts(
-    label: Int[np.ndarray, "row"], attribute: Int[np.ndarray, "row"]
+    label: Int[np.ndarray, "row"], attribute: Int[np.ndarray, "row"], shape: tuple[int, int] | None = None
 ) -> Int[np.ndarray, "label group"]:
-    """How many rows each (class, attribute) cell holds; unknown attributes (-1) are in none."""
+    """How many rows each (class, attribute) cell holds; unknown attributes (-1) are in none.
+
+    `shape` is how many classes and groups there are, where these rows may lack some.
+    """
     known = attribute >= 0
-    classes, groups = int(label.max()) + 1, max(int(attribute.max()) + 1, 1)
+    classes, groups = shape or (int(label.max()) + 1, max(int(attribute.max()) + 1, 1))
     cell = label[known] * groups + attribute[known]
     return np.bincount(cell, minlength=classes * groups).reshape(classes, groups)
 

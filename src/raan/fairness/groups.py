@@ -73,14 +73,6 @@ def encode_classes(**columns: object) -> tuple[Codes, ...]:
     return tuple(Codes(part, joint.names) for part in np.split(joint.codes, ends[:-1]))
 
 
-def count_cells(label: Codes, attribute: Codes) -> Int[np.ndarray, "label attribute"]:
-    """How many rows each (class, attribute) cell has; rows of unknown attribute are in none."""
-    known = attribute.codes != UNKNOWN
-    shape = len(label.names), len(attribute.names)
-    cell = label.codes[known] * shape[1] + attribute.codes[known]
-    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
-
-
 def keep_judged(attribute: Codes, cells: Int[np.ndarray, "label attribute"], least: int) -> Codes:
     """The attribute by the groups that can be judged: those with at least so many rows of every class.
 

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 
-from raan.errors import MissingExtra
+from raan.errors import MissingExtra, is_installed
 from raan.fairness.rule import HAIR, Rule
 from raan.fit.boosting import Plain
 from raan.fit.budget import Effort
@@ -138,9 +137,7 @@ def _plan(found: _Found, plain: Plain, wish: Wish, clock: Clock) -> Iterable[Ste
 
 def _plan_networks(found: _Found, rows: Rows, seconds: float) -> Sequence[Step]:
     """The networks' steps; none, and a note, where torch is not installed."""
-    try:
-        import_module("torch")
-    except ImportError:
+    if not is_installed("torch"):
         found.notes.append(f"Networks were left out: {MissingExtra('training them', 'torch')}.")
         return ()
     from raan.fit.networks import Networks

@@ -8,8 +8,9 @@ from jaxtyping import Float32, Int
 
 from raan.data.split import Parts
 from raan.errors import InputError
+from raan.fairness.cells import cell_counts
 from raan.fairness.counts import Counts, count
-from raan.fairness.groups import Codes, count_cells, keep_judged
+from raan.fairness.groups import keep_judged
 from raan.tabular.frame import Loaded
 from raan.tabular.words import listed
 
@@ -60,8 +61,9 @@ class Rows:
 def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
     """The rows, those of groups too small to judge by as unknown, and a note that names these groups."""
     validation = loaded.split.validation
-    label, attribute = (Codes(each.codes[validation], each.names) for each in (loaded.label, loaded.attribute))
-    cells = count_cells(label, attribute)
+    label, attribute = loaded.label, loaded.attribute
+    shape = len(label.names), len(attribute.names)
+    cells = cell_counts(label.codes[validation], attribute.codes[validation], shape)
     judged = keep_judged(loaded.attribute, cells, LEAST_JUDGED)
     if len(judged.names) < 2:
         raise _too_small(loaded, cells, len(judged.names))
