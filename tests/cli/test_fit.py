@@ -65,10 +65,16 @@ def test_every_method_starts_where_plain_training_ended(fitted):
     assert len(starts) == len({seed for seed, _ in starts})
 
 
-def test_the_table_the_sentence_and_the_files_are_told_without_colours(fitted):
+def test_the_table_the_sentence_and_the_files_are_shown_without_colours(fitted):
     _, out, result = fitted
     assert re.search(r"accuracy\W+\d+\.\d\W+\d+\.\d", result.stdout)
-    for word in ("equalized odds gap", "worst group", "accuracy of f", "accuracy of m", "validation rows"):
+    for word in (
+        "equalized-odds gap",
+        "worst-group accuracy",
+        "accuracy of f",
+        "accuracy of m",
+        "validation rows",
+    ):
         assert word in result.stdout, word
     for name in ("model", "report.html", "model-card.md"):
         assert str(out / name) in result.stdout

@@ -233,7 +233,7 @@ def test_the_table_is_aligned_plain_text():
     lines = str(audit([*y_true, 0], [*y_pred, 0], [*sex, None])).splitlines()
     assert lines[0].startswith("Fairness audit of 77 samples: 2 classes, 3 groups (95% bootstrap intervals")
     assert lines[2].startswith("accuracy                   97.4% [ ")
-    assert lines[3] == "worst group accuracy      undefined"
+    assert lines[3] == "worst-group accuracy      undefined"
     header, *rows = lines[7:11]
     titles = ["group", "count", "accuracy", "class", "selected", "true positives", "false positives"]
     assert header.split() == " ".join(titles).split()
@@ -273,7 +273,7 @@ def test_a_value_without_an_interval_says_so():
     # With four cells of one sample each, most replicates miss one of them.
     assert not math.isnan(found.equalized_odds_gap.value)
     assert math.isnan(found.equalized_odds_gap.low)
-    assert "equalized odds gap (sum)  100.0% [no interval]" in str(found)
+    assert "equalized-odds gap (sum)  100.0% [no interval]" in str(found)
     assert "100.0 points (too few samples for an interval)" in found.reading
 
 
@@ -287,9 +287,9 @@ def test_the_reading_states_accuracy_the_worst_served_group_and_the_gaps():
         "The worst-served group is class '1' with attribute 'b': "
         "its accuracy is 0.0% (95% interval 0.0 to 0.0) over 40 samples"
     )
-    assert sentences[2].startswith("The demographic parity gap is 50.0 points (95% interval ")
+    assert sentences[2].startswith("The demographic-parity gap is 50.0 points (95% interval ")
     assert sentences[2].endswith("): '1' is predicted for 50.0% of 'a' and 0.0% of 'b'")
-    assert sentences[3].startswith("The equalized odds gap, ")
+    assert sentences[3].startswith("The equalized-odds gap, ")
     assert sentences[3].endswith("is 100.0 points (95% interval 100.0 to 100.0).")
 
 
@@ -298,7 +298,7 @@ def test_the_reading_says_what_could_not_be_computed_and_why():
     reading = audit([*y_true, 0], [*y_pred, 0], [*sex, None]).reading
     assert "Among the groups that can be measured, the worst-served group is class '1' with" in reading
     assert (
-        "Undefined: worst group accuracy, equalized odds gap (sum). "
+        "Undefined: worst-group accuracy, equalized-odds gap (sum). "
         "Why: no sample of class '1' with attribute 'c'."
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
@@ -315,7 +315,7 @@ def test_the_reading_names_the_class_and_groups_that_make_the_parity_gap():
 
 def test_the_reading_of_nothing_measurable_is_still_a_paragraph():
     found = audit([0, 1], [0, 1], ["a", "b"], min_count=5)
-    assert found.reading.startswith("Accuracy is undefined over 2 samples. Undefined: accuracy, worst group")
+    assert found.reading.startswith("Accuracy is undefined over 2 samples. Undefined: accuracy, worst-group")
     assert "only 1 sample with attribute 'a' (min_count is 5)" in found.reading
 
 

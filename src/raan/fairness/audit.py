@@ -9,20 +9,18 @@ from jaxtyping import Float
 
 from raan.errors import InputError
 from raan.fairness.bootstrap import Estimate, estimate
-from raan.fairness.counts import count, resample
+from raan.fairness.counts import Counts, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
 from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_classes
 from raan.fairness.metrics import (
-    accuracy,
+    NAMES,
     attribute_accuracy,
-    demographic_parity_gap,
-    equalized_odds_gap,
     false_positive_rate,
     group_accuracy,
+    metrics,
     selection_rate,
     true_positive_rate,
     undefined,
-    worst_group_accuracy,
 )
 
 Metric: TypeAlias = Callable[..., np.ndarray]
@@ -89,14 +87,17 @@ def audit_counts(
         count=int(counts.sum()),
         unknown=int(counts[:, -1].sum()),
         confidence=confidence,
-        accuracy=Estimate(*measure(accuracy).tolist()),
-        worst_group_accuracy=Estimate(*measure(worst_group_accuracy).tolist()),
-        demographic_parity_gap=Estimate(*measure(demographic_parity_gap).tolist()),
-        equalized_odds_gap=Estimate(*measure(equalized_odds_gap).tolist()),
+        overall={name: Estimate(*measure(partial(_metric, name)).tolist()) for name in NAMES},
         groups=_groups(measure, counts, classes, groups),
         cells=_cells(measure, counts, classes, groups),
         undefined=undefined(counts, classes, groups, min_count=min_count),
     )
+
+
+def _metric(name: str, counts: Counts, *, min_count: int = 1) -> np.ndarray:
+    """One of the metrics of the whole."""
+    value: np.ndarray = getattr(metrics(counts, min_count=min_count), name)
+    return value
 
 
 def _check_options(confidence: float, replicates: int, min_count: int) -> None:

@@ -1,10 +1,11 @@
 """What an audit finds, as plain values, as a table for the terminal, in plain English, and for JSON."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from raan.fairness.aims import MEASURES
 from raan.fairness.bootstrap import Estimate
 
 SMALL = 30
@@ -47,18 +48,21 @@ class Audit:
 
     Intervals are percentiles of the bootstrap. A gap is a largest absolute difference, so its interval
     tends to lie above zero even between groups that are served alike: compare it with a baseline's.
+    The metrics of the whole are attributes: `audit.accuracy`, `audit.equalized_odds_gap`.
     """
 
     count: int
     unknown: int
     confidence: float
-    accuracy: Estimate
-    worst_group_accuracy: Estimate
-    demographic_parity_gap: Estimate
-    equalized_odds_gap: Estimate
+    overall: Mapping[str, Estimate]  # by the metrics' names
     groups: tuple[Group, ...]
     cells: tuple[Cell, ...]
     undefined: tuple[str, ...]
+
+    def __getattr__(self, name: str) -> Estimate:
+        if name != "overall" and name in self.overall:
+            return self.overall[name]
+        raise AttributeError(name)
 
     @property
     def small(self) -> tuple[str, ...]:
@@ -79,8 +83,10 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as dicts, lists, strings and numbers, with None for what is undefined."""
-        found: dict[str, Any] = _jsonable({**asdict(self), "small": self.small})
-        return found
+        found: dict[str, Any] = {}
+        for name, value in asdict(self).items():
+            found |= value if name == "overall" else {name: value}
+        return {name: _jsonable(value) for name, value in {**found, "small": self.small}.items()}
 
     def __str__(self) -> str:
         tables = (_overall_table(self), _group_table(self), _cell_table(self))
@@ -98,12 +104,7 @@ def _jsonable(value: Any) -> Any:
 
 def _overall(audit: Audit) -> dict[str, Estimate]:
     """The metrics of the whole by the names they have in text."""
-    return {
-        "accuracy": audit.accuracy,
-        "worst group accuracy": audit.worst_group_accuracy,
-        "demographic parity gap": audit.demographic_parity_gap,
-        "equalized odds gap (sum)": audit.equalized_odds_gap,
-    }
+    return {measure.title: audit.overall[measure.metric] for measure in MEASURES}
 
 
 def _level(audit: Audit) -> str:
@@ -194,14 +195,14 @@ def _on_the_worst_served(audit: Audit) -> Iterator[str]:
 def _on_the_gaps(audit: Audit) -> Iterator[str]:
     if not math.isnan(audit.demographic_parity_gap.value):
         gap = _spoken(audit.demographic_parity_gap, " points", audit)
-        yield f"The demographic parity gap is {gap}: {_selection_extremes(audit.groups)}."
+        yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.groups)}."
     if not math.isnan(audit.equalized_odds_gap.value):
         gap = _spoken(audit.equalized_odds_gap, " points", audit)
-        yield f"The equalized odds gap, the differences of true and false positive rates added up, is {gap}."
+        yield f"The equalized-odds gap, the differences of true and false positive rates added up, is {gap}."
 
 
 def _selection_extremes(groups: Sequence[Group]) -> str:
-    """The class and the two groups that make the demographic parity gap, in words."""
+    """The class and the two groups that make the demographic-parity gap, in words."""
     ranges = [_selection_range(groups, place) for place in range(len(groups[0].rates))]
     label, (least, seldom), (most, often) = max(ranges, key=lambda found: found[2][0] - found[1][0])
     return f"{label!r} is predicted for {100 * most:.1f}% of {often!r} and {100 * least:.1f}% of {seldom!r}"

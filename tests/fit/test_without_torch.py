@@ -1,0 +1,48 @@
+"""`raan fit` over boosting, in a process where torch cannot be imported."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+from commands import ENVIRONMENT, people
+from raan import load
+from raan.results.records import read
+
+TESTS = Path(__file__).parents[1]
+
+SCRIPT = """
+import sys
+
+
+class Refuse:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] == "torch":
+            raise ModuleNotFoundError("torch is not there", name=name)
+
+
+sys.meta_path.insert(0, Refuse())
+from raan.cli import main
+
+main()
+"""
+
+
+def run(*arguments):
+    command = [sys.executable, "-c", SCRIPT, *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, timeout=300, env=ENVIRONMENT, check=False)
+
+
+def test_boosting_is_fitted_saved_reported_and_predicted_with_and_one_note_names_the_extra(tmp_path):
+    table = people(tmp_path / "people.csv", rows=800)
+    fitted = run(
+        "fit", table, "--label", "hired", "--attribute", "sex", "--ignore", "id", "--out", tmp_path / "out",
+        "--minutes", 0.1,
+    )  # fmt: skip
+    assert fitted.returncode == 0, fitted.stderr
+    assert " ".join(fitted.stderr.split()).count("pip install 'raan[torch]'") == 1
+    assert {record.method for record in read(tmp_path / "out" / "results.jsonl")} == {"Boosting", "AANReweighting"}
+    predicted = run("predict", tmp_path / "out", table, "--out", tmp_path / "p.csv")
+    assert predicted.returncode == 0, predicted.stderr
+    again = run("report", tmp_path / "out", "--out", tmp_path / "again.html")
+    assert again.returncode == 0, again.stderr
+    assert len(load(tmp_path / "out" / "model").predict(table)) == 800
