@@ -8,20 +8,21 @@ from raan.fit.records import explain, records
 from raan.fit.runs import Pick
 from raan.report.reading import read
 from raan.report.words import headline, sureness
-from raan.study.explain import weights_of
-from raan.study.summary import comparisons
+from raan.results.explanation import weights_of
+from raan.results.summary import comparisons
 
 
 def test_boosting_is_what_the_methods_over_boosting_are_held_against(loaded):
     boosting = run_of("Boosting", (80, 60))
     found = settled(loaded, run_of("AANReweighting", (80, 60), (75, 64)), boosting)
-    (comparison,) = comparisons(list(records(found)))
+    (comparison,) = comparisons(list(records(found)), found.wish.rule)
     reading = read(comparison)
     assert (reading.against, reading.rivals) == ("Boosting", ("AANReweighting",))
     assert headline(reading).startswith("AANReweighting narrows the")
-    (same,) = comparisons(list(records(settled(loaded, boosting, run_of("AANReweighting", (80, 60))))))
+    same = settled(loaded, boosting, run_of("AANReweighting", (80, 60)))
+    (same,) = comparisons(list(records(same)), found.wish.rule)
     assert "is ahead" not in sureness(read(same))  # its chosen point is plain boosting
-    (alone,) = comparisons(list(records(settled(loaded, boosting))))
+    (alone,) = comparisons(list(records(settled(loaded, boosting))), found.wish.rule)
     assert headline(read(alone)).startswith("Boosting reaches")
 
 

@@ -11,7 +11,7 @@ from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
 from raan.fit.fit import Fit
 from raan.fit.runs import Pick, most_accurate
-from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.results.explanation import MOST_WEIGHED, People, explanation, map_of, weights_of
 from raan.results.records import Record, flatten, hash_of, versions
 
 STUDY = "raan fit"
@@ -107,7 +107,7 @@ def _maps(fit: Fit) -> Iterator[dict[str, Any]]:
         shown["RL-RAAN"] = fit.best_of(fairer) or Pick(fairer[0], len(fairer[0].step) - 1)
     for name, pick in (shown or {"the features": None}).items():
         rows = fit.loaded.split.test
-        yield map_of(name, fit.rows.loaded.table, _embed(fit, pick, rows), rows)
+        yield map_of(name, _people(fit), _embed(fit, pick, rows), rows)
 
 
 def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
@@ -122,7 +122,7 @@ def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
             dials = pick.run.hyperparameters
             embedding = _embed(fit, pick, rows)  # the same at all points: RAAN trains the head alone
             yield weights_of(
-                fit.rows.loaded.table,
+                _people(fit),
                 embedding,
                 rows,
                 units,
@@ -130,6 +130,13 @@ def _weights(fit: Fit) -> Iterator[dict[str, Any]]:
                 temperature=dials["temperature"],
                 strength=dials["strength"],
             )
+
+
+def _people(fit: Fit) -> People:
+    """The rows that are explained."""
+    loaded = fit.rows.loaded
+    codes = loaded.label.codes, loaded.attribute.codes
+    return People(loaded.name, loaded.features, *codes, fit.classes, fit.groups, loaded.feature_names)
 
 
 def _embed(fit: Fit, network: Pick | None, rows: Int[np.ndarray, "row"]) -> Float[np.ndarray, "row dim"]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -34,8 +34,20 @@ FEATURES = 10
 FOLDS = 5
 
 
+class People(NamedTuple):
+    """The rows that are explained, as arrays; the engine's tables have the same names."""
+
+    name: str
+    features: Float[np.ndarray, "row feature"]
+    label: Int[np.ndarray, "row"]
+    attribute: Int[np.ndarray, "row"]
+    class_names: tuple[str, ...]
+    attribute_names: tuple[str, ...]
+    feature_names: tuple[str, ...] = ()
+
+
 def weights_of(
-    table: Table,
+    people: People | Table,
     embedding: Float[np.ndarray, "row dim"],
     rows: Int[np.ndarray, "row"],
     preprocessing: Preprocessing | None = None,
@@ -50,24 +62,24 @@ def weights_of(
     the user's units.
     """
     rows, embedding = rows[:MOST_WEIGHED], embedding[:MOST_WEIGHED]
-    known = table.attribute.numpy()[rows] != UNKNOWN
+    known = np.asarray(people.attribute)[rows] != UNKNOWN
     rows, embedding = rows[known], embedding[known]
-    label, attribute = table.label.numpy()[rows], table.attribute.numpy()[rows]
+    label, attribute = np.asarray(people.label)[rows], np.asarray(people.attribute)[rows]
     weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance, strength=strength)
     return {
-        "data": table.name,
+        "data": people.name,
         "method": method,
         "temperature": temperature,
         "balance": balance,
         "strength": strength,
         "rows": len(rows),
-        "cells": list(_cells(table, label, attribute, weight)),
-        "features": _features(table, rows, weight, preprocessing),
+        "cells": list(_cells(people, label, attribute, weight)),
+        "features": _features(people, rows, weight, preprocessing),
     }
 
 
 def map_of(
-    name: str, table: Table, embedding: Float[np.ndarray, "row dim"], rows: Int[np.ndarray, "row"]
+    name: str, people: People | Table, embedding: Float[np.ndarray, "row dim"], rows: Int[np.ndarray, "row"]
 ) -> dict[str, Any]:
     """A map of an embedding in two dimensions by kernel PCA, and how well it predicts the attribute.
 
@@ -78,15 +90,15 @@ def map_of(
     place = KernelPCA(2, kernel="rbf", eigen_solver="dense").fit_transform(points)
     place = np.pad(place, ((0, 0), (0, 2 - place.shape[1])))  # rows that are all alike have fewer dimensions
     return {
-        "data": table.name,
+        "data": people.name,
         "name": name,
         "x": place[:, 0].round(4).tolist(),
         "y": place[:, 1].round(4).tolist(),
-        "label": table.label.numpy()[rows].tolist(),
-        "attribute": table.attribute.numpy()[rows].tolist(),
-        "classes": list(table.class_names),
-        "attributes": list(table.attribute_names),
-        "separability": separability(points, table.attribute.numpy()[rows]),
+        "label": np.asarray(people.label)[rows].tolist(),
+        "attribute": np.asarray(people.attribute)[rows].tolist(),
+        "classes": list(people.class_names),
+        "attributes": list(people.attribute_names),
+        "separability": separability(points, np.asarray(people.attribute)[rows]),
     }
 
 
@@ -110,14 +122,14 @@ def separability(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray
 
 
 def _cells(
-    table: Table,
+    people: People | Table,
     label: Int[np.ndarray, "row"],
     attribute: Int[np.ndarray, "row"],
     weight: Float[np.ndarray, "row"],
 ) -> Iterator[dict[str, Any]]:
     """The weights of each cell that has rows."""
-    for c, class_name in enumerate(table.class_names):
-        for a, attribute_name in enumerate(table.attribute_names):
+    for c, class_name in enumerate(people.class_names):
+        for a, attribute_name in enumerate(people.attribute_names):
             here = weight[(label == c) & (attribute == a)]
             if len(here):
                 yield {
@@ -130,23 +142,23 @@ def _cells(
 
 
 def _features(
-    table: Table,
+    people: People | Table,
     rows: Int[np.ndarray, "row"],
     weight: Float[np.ndarray, "row"],
     preprocessing: Preprocessing | None,
 ) -> list[dict[str, Any]]:
     """The named features in which the tenth with the largest weights differ most from all."""
-    if not table.feature_names:
+    if not people.feature_names:
         return []
-    features = table.features[rows].double().numpy()
+    features = np.asarray(people.features)[rows].astype(np.float64)
     heaviest = np.argsort(-weight, kind="stable")[: max(1, len(rows) // 10)]
     mean, deviation = features.mean(0), features.std(0)
     lifted = features[heaviest].mean(0)
     difference = np.divide(lifted - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
-    centre, unit = _units(table, preprocessing)
+    centre, unit = _units(people, preprocessing)
     return [
         {
-            "feature": table.feature_names[place],
+            "feature": people.feature_names[place],
             "all": round(float(centre[place] + unit[place] * mean[place]), 4),
             "upweighted": round(float(centre[place] + unit[place] * lifted[place]), 4),
             "difference": round(float(difference[place]), 4),
@@ -155,9 +167,9 @@ def _features(
     ]
 
 
-def _units(table: Table, preprocessing: Preprocessing | None) -> tuple[np.ndarray, np.ndarray]:
+def _units(people: People | Table, preprocessing: Preprocessing | None) -> tuple[np.ndarray, np.ndarray]:
     """For each feature where its zero is and how large its one is, in the user's units."""
-    width = table.features.shape[-1]
+    width = people.features.shape[-1]
     if preprocessing is None:
         return np.zeros(width), np.ones(width)
     centre, unit = np.zeros(width), np.ones(width)
