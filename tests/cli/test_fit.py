@@ -249,7 +249,7 @@ def _until(terminal, word):
 def _rest(terminal):
     """Read what a terminal shows until the process that writes to it has ended."""
     shown = b""
-    with suppress(OSError):  # so the end of a terminal is told
+    with suppress(OSError):  # so a terminal ends
         while part := os.read(terminal, 4096):
             shown += part
     return shown.decode()

@@ -2,7 +2,7 @@ from fitted_runs import EFFORT
 from raan.fit.networks import SETTINGS
 
 
-def test_all_candidates_of_a_seed_start_from_the_same_plain_model_and_then_part(trained):
+def test_all_settings_of_a_seed_start_from_the_same_plain_model_and_then_part(trained):
     networks = [run for run in trained if run.method in SETTINGS]
     assert len(networks) == 3 * 4 * EFFORT.seeds
     assert all(len(run.step) == EFFORT.epochs * EFFORT.parts + 1 for run in networks)

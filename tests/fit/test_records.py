@@ -5,7 +5,7 @@ from raan.cli.fit import write
 from raan.fit.clock import Clock
 from raan.fit.fit import Wish, fit
 from raan.fit.records import explain, records
-from raan.fit.runs import Pick
+from raan.fit.runs import Pick, choose, picks_of
 from raan.report.reading import read
 from raan.report.words import headline, sureness
 from raan.results.explanation import weights_of
@@ -49,3 +49,24 @@ def test_the_weights_that_are_explained_have_the_strength_they_were_trained_with
         full = weights_of(loaded.table, embedding, train, None, each["balance"])
         for cell, whole in zip(each["cells"], full["cells"], strict=True):
             assert cell["mean"] - 1 == pytest.approx(each["strength"] * (whole["mean"] - 1), abs=2e-4)
+
+
+def test_the_explanation_names_the_rule_and_the_model_that_is_saved(loaded, trained):
+    found = settled(loaded, *trained, drop=0.1)
+    explained = explain(found)
+    assert explained["rule"] == {"aim": "equalized_odds", "accuracy_drop": 0.1}
+    saved, plain = explained["saved"], explained["plain"]
+    assert (saved["method"], saved["point"]) == (found.chosen.method, found.chosen.point)
+    assert saved["hyperparameters"] == found.chosen.run.hyperparameters
+    assert saved["test"]["accuracy"] == pytest.approx(float(found.chosen.test.accuracy), abs=1e-6)
+    assert plain["validation"]["accuracy"] == max(
+        round(float(pick.validation.accuracy), 6) for pick in picks_of(run for run in trained if run.plain)
+    )
+
+
+def test_the_best_of_some_runs_is_the_saved_one_if_that_is_theirs(loaded, trained):
+    found = settled(loaded, *trained, drop=0.1)
+    own = [run for run in trained if run.method == found.chosen.method]
+    assert found.best_of(own) == found.chosen
+    others = [run for run in trained if run.method != found.chosen.method]
+    assert found.best_of(others) == choose(found.rule, others, found.plain)

@@ -14,7 +14,7 @@ from raan.fit.runs import Pick, choose
 from raan.tabular.frame import from_frame
 
 
-def test_a_walk_along_reweighting_begins_with_plain_boosting(trained):
+def test_a_run_along_reweighting_begins_with_plain_boosting(trained):
     plain, tuned, untuned = trained[-3:]
     assert np.array_equal(plain.validation[0], tuned.validation[0])
     assert np.array_equal(plain.validation[0], untuned.validation[0])
@@ -22,19 +22,19 @@ def test_a_walk_along_reweighting_begins_with_plain_boosting(trained):
     assert len(untuned.step) == len(GIVEN) + 1
 
 
-def test_a_search_that_the_time_ends_leaves_no_walk_and_given_weights_as_many_as_were_fitted(loaded):
+def test_a_search_that_the_time_ends_leaves_no_run_and_given_weights_as_many_as_were_fitted(loaded):
     plain = Plain.fit(Rows(loaded))
     search = Search(len(loaded.split.train), boosting(0), 0)
     assert fit_searched(plain, search, Rule("worst_group", 0.05), Clock(0)) is None
     assert fit_given(plain, Clock(0)) is None
     ticks = []
 
-    def told(what, done, planned):
+    def show(what, done, planned):
         ticks.append(what)
         if len(ticks) == 3:
             raise KeyboardInterrupt
 
-    clock = Clock(math.inf, told)
+    clock = Clock(math.inf, show)
     assert len(fit_given(plain, clock).step) == 3  # the plain model and two more
     assert clock.interrupted
 

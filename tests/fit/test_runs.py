@@ -8,14 +8,16 @@ from raan.fit.runs import Pick, Run, choose, most_accurate
 from raan.fit.words import sentence
 
 
-def test_every_methods_classifier_predicts_what_its_walk_counted(loaded, trained):
+def test_every_methods_classifier_predicts_what_its_run_counted(loaded, trained):
     assert {run.method for run in trained} == {"Vanilla", "RAAN", "RL-RAAN", "Boosting", "AANReweighting"}
     table = loaded.table
     for run in trained:
         for rows, counted in ((loaded.split.validation, run.validation), (loaded.split.test, run.test)):
             for point in (0, len(run.step) - 1):
-                said = run.classifier(point).predict(table.features[rows].numpy())
-                again = count(table.label[rows].numpy(), table.attribute[rows].numpy(), np.asarray(said), 2, 2)
+                predicted = run.classifier(point).predict(table.features[rows].numpy())
+                again = count(
+                    table.label[rows].numpy(), table.attribute[rows].numpy(), np.asarray(predicted), 2, 2
+                )
                 assert np.array_equal(again, counted[point]), (run.method, point)
 
 

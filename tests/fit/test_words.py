@@ -13,12 +13,12 @@ def test_a_model_as_fair_and_more_accurate_is_not_called_plain(loaded, rights):
     found = settled(loaded, run_of("Vanilla", (80, 70)), run_of("RAAN", (80, 70), rights))
     assert found.chosen.method == "RAAN"
     assert not found.improved
-    said, card = sentence(found), model_card(found, "hired", ["sex"], "a.csv", "o")
-    assert "RAAN is about as good for the aim as Vanilla, and more accurate: so it is saved. On test rows" in said
+    words, card = sentence(found), model_card(found, "hired", ["sex"], "a.csv", "o")
+    assert "RAAN is about as good for the aim as Vanilla, and more accurate: so it is saved. On test rows" in words
     assert "RAAN is about as good for that as the plain model, and more accurate." in card
-    assert "plain model is saved" not in said
+    assert "plain model is saved" not in words
     assert "this is a plain model" not in card
-    assert "may have been luck" not in said
+    assert "may have been luck" not in words
     worse = replace(found.chosen.run, test=run_of("RAAN", (80, 70), (79, 70)).test)
     assert "may have been luck" in sentence(replace(found, settled=found.settled._replace(chosen=Pick(worse, 1))))
 
@@ -26,8 +26,8 @@ def test_a_model_as_fair_and_more_accurate_is_not_called_plain(loaded, rights):
 @pytest.mark.parametrize("runs", [[], [("RAAN", (80, 70))]])
 def test_where_no_fairer_model_was_trained_none_is_said_to_have_done_worse(loaded, runs):
     found = settled(loaded, run_of("Boosting", (80, 70)), *(run_of(*run) for run in runs))
-    said, card = sentence(found), model_card(found, "hired", ["sex"], "a.csv", "o")
-    for text in (said, card):
+    words, card = sentence(found), model_card(found, "hired", ["sex"], "a.csv", "o")
+    for text in (words, card):
         assert "No model that knows of groups was trained in the time" in text
         assert "did better" not in text
 
