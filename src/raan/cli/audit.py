@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import sys
-from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ import typer
 from raan.cli.console import console, errors, naming
 from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
 from raan.errors import InputError
+from raan.fairness.aims import AIMS
 
 if TYPE_CHECKING:
     from raan.fairness.findings import Audit
@@ -23,12 +23,20 @@ RENAMED = {"y_true": "label", "y_pred": "prediction", "sensitive_features": "att
 """What Python's audit takes, and the option that names its column."""
 
 
-class Metric(StrEnum):
-    """A metric that may have a limit: a gap, or how far the worst group's accuracy is from perfect."""
+LIMITED = {f"{aim.option}-error" if aim.more_is_better else aim.option: aim for aim in AIMS.values()}
+"""The metrics that may have a limit: gaps, and how far an accuracy is from perfect."""
 
-    equalized_odds = "equalized-odds"
-    demographic_parity = "demographic-parity"
-    worst_group = "worst-group-error"
+
+def _limited(value: str) -> str:
+    """The name of a metric that may have a limit."""
+    if value not in LIMITED:
+        raise typer.BadParameter(f"{value!r} is no metric; expected one of {', '.join(LIMITED)}")
+    return value
+
+
+Metric = Annotated[
+    str, typer.Option(parser=_limited, metavar="|".join(LIMITED), help="The metric that --fail-above limits.")
+]
 
 
 def audit(
@@ -41,7 +49,7 @@ def audit(
     fail_above: Annotated[
         float | None, typer.Option(min=0, help="Exit with code 1 if the --metric is above this, such as 0.1.")
     ] = None,
-    metric: Annotated[Metric, typer.Option(help="The metric that --fail-above limits.")] = Metric.equalized_odds,
+    metric: Metric = "equalized-odds",
     min_count: Annotated[int, typer.Option(min=1, help="Rates over fewer rows than this are undefined.")] = 1,
     missing: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
@@ -116,15 +124,12 @@ def _words(sheet: Sheet, name: str) -> Any:
     return settle_types(sheet, [name], {name: "category"})[name]
 
 
-def _judge(found: Audit, metric: Metric, limit: float) -> None:
+def _judge(found: Audit, metric: str, limit: float) -> None:
     """Exit with code 1 if the metric is above its limit, or undefined: what cannot be measured is not fine."""
-    values = {
-        Metric.equalized_odds: found.equalized_odds_gap.value,
-        Metric.demographic_parity: found.demographic_parity_gap.value,
-        Metric.worst_group: 1 - found.worst_group_accuracy.value,
-    }
-    value = values[metric]
+    aim = LIMITED[metric]
+    value = found.overall[aim.metric].value
+    value = 1 - value if aim.more_is_better else value
     if math.isnan(value) or value > limit:
         shown = "undefined" if math.isnan(value) else f"{value:.4f}"
-        errors.print(f"{metric.value} is {shown}: the limit is {limit:g}", highlight=False)
+        errors.print(f"{metric} is {shown}: the limit is {limit:g}", highlight=False)
         raise typer.Exit(1)
