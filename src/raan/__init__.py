@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from raan.doors import load
     from raan.estimators import RAANClassifier
     from raan.fairness.audit import audit
+    from raan.frontier import FairFrontier
     from raan.nn import GroupBatchSampler, IndexedDataset, RAANLoss
     from raan.reweighting import AANReweighting
     from raan.reweighting.weights import aan_weights
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 __version__ = version("raan")
 __all__ = [
     "AANReweighting",
+    "FairFrontier",
     "GroupBatchSampler",
     "IndexedDataset",
     "RAANClassifier",
@@ -27,6 +29,7 @@ __all__ = [
 
 _HOMES = {
     "AANReweighting": "raan.reweighting",
+    "FairFrontier": "raan.frontier",
     "GroupBatchSampler": "raan.nn",
     "IndexedDataset": "raan.nn",
     "RAANClassifier": "raan.estimators",

@@ -46,9 +46,16 @@ def _load_table_classifier(parts: files.Parts, encoder: nn.Module | None) -> Any
     return from_parts(parts, encoder)
 
 
+def _load_frontier(parts: files.Parts, encoder: nn.Module | None) -> Any:
+    from raan.frontier.stored import from_parts
+
+    return from_parts(parts, encoder)
+
+
 LOADERS: dict[str, files.Loader] = {
     "RAANClassifier": _load_classifier,
     "AANReweighting": _load_reweighting,
+    "FairFrontier": _load_frontier,
     "TableClassifier": _load_table_classifier,
 }
 """By the kind that a folder states: the name of the class."""

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from raan.errors import InputError, Option
-from raan.fairness.metrics import Metrics, Values
+from raan.fairness.counts import Counts
+from raan.fairness.metrics import Metrics, Values, measure
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,13 @@ class Aim(Measure):
 
     def loss(self, metrics: Metrics) -> Values:
         """How far the metrics are from the aim; less is better."""
-        value = self.of(metrics)
+        return self._loss(self.of(metrics))
+
+    def loss_of(self, counts: Counts) -> Values:
+        """How far the counts are from the aim; less is better."""
+        return self._loss(measure(self.metric, counts))
+
+    def _loss(self, value: Values) -> Values:
         return np.asarray(1 - value) if self.more_is_better else value
 
 
@@ -78,6 +85,9 @@ AIMS: dict[str, Aim] = {
     )
 }
 """The aims by their keys, in the order in which tables show them."""
+
+ACCURATE = Aim("accuracy", "accuracy", "accuracy", more_is_better=True, key="accuracy", meaning="accuracy alone")
+"""What is best where limits are all that fairness asks for; no aim of a model of its own."""
 
 MEASURES = (ACCURACY, *AIMS.values())
 """The columns of every table."""

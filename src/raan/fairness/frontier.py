@@ -70,6 +70,7 @@ class Frontier(Sequence[Point]):
     counts: Float[np.ndarray, "point label attribute prediction"]
     rule: Rule
     reference: int = 0
+    switched: Float[np.ndarray, "point label attribute"] | None = None  # rows right at one of point and reference
 
     @classmethod
     def empty(cls) -> Frontier:
@@ -102,7 +103,8 @@ class Frontier(Sequence[Point]):
 
     def place(self, rule: Rule) -> int:
         """The place of the point that a rule takes; the reference's where it takes none."""
-        found = int(rule.choose(self.counts[self.reference :], self.counts[self.reference]))
+        switched = None if self.switched is None else self.switched[self.reference :]
+        found = int(rule.choose(self.counts[self.reference :], self.counts[self.reference], switched=switched))
         return self.reference + max(found, 0)
 
     @property
@@ -129,7 +131,7 @@ class Frontier(Sequence[Point]):
     def _rows(self) -> Iterator[dict[str, Any]]:
         if not len(self):
             return
-        allowed = self.rule.allows(self.counts, self.plain.counts)
+        allowed = self.rule.allows(self.counts, self.plain.counts, self.switched)
         for place, point in enumerate(self):
             yield {
                 **point.to_dict(),

@@ -42,7 +42,12 @@ NAMES = tuple(field.name for field in fields(Metrics))
 
 def metrics(counts: Counts, *, min_count: int = 1) -> Metrics:
     """All metrics of the counts; a few small operations, quick enough for every step of a path."""
-    return Metrics(*(np.asarray(globals()[name](counts, min_count=min_count)) for name in NAMES))
+    return Metrics(*(measure(name, counts, min_count=min_count) for name in NAMES))
+
+
+def measure(name: str, counts: Counts, *, min_count: int = 1) -> Values:
+    """One of the metrics, by the name that it has in `Metrics`."""
+    return np.asarray(globals()[name](counts, min_count=min_count))
 
 
 def accuracy(counts: Counts, *, min_count: int = 1) -> Values:

@@ -6,9 +6,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from raan.errors import InputError, Option
-from raan.fairness.aims import AIMS, Aim, read_aim
+from raan.fairness.aims import ACCURATE, AIMS, Aim, read_aim
 from raan.fairness.counts import Counts, resample
-from raan.fairness.metrics import Values, accuracy, metrics, worst_group_accuracy
+from raan.fairness.metrics import Values, accuracy, group_accuracy, worst_group_accuracy
 
 ACCURACY_DROP = 0.005
 """How much accuracy fairness may cost unless somebody says otherwise: half a point, everywhere."""
@@ -26,6 +26,9 @@ REPLICATES = 500
 """Bootstrap samples that measure the noise of an aim."""
 
 
+Switched = Float[np.ndarray, "*lead label attribute"]
+"""How many rows of each cell are right at a point and wrong in the reference, or the reverse."""
+
 Reference = Float[np.ndarray, "*batch label attribute prediction"]
 """The counts of what points are held against; leading axes broadcast against theirs."""
 
@@ -41,7 +44,11 @@ class Rule:
     cost accuracy. Points whose aims differ by at most `tie` are equally good, and the most accurate is taken; with
     None the first of the best is.
 
-    Without an aim the last of the allowed points is taken.
+    Both allowances are kept with `margin` standard errors of the paired difference to spare, where it is known how
+    many rows of each cell are right at a point and wrong in the reference, or the reverse (`switched`). `limits`
+    are aims and the most that their losses may be.
+
+    Without an aim the last of the allowed points is taken; for "accuracy" the most accurate.
     """
 
     aim: str | None = "worst_group"
@@ -49,11 +56,16 @@ class Rule:
     worst_group_drop: float | None = None
     noise: float = 0.0
     tie: float | None = None
+    margin: float = 0.0
+    limits: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
         """Either spelling of an aim is read; an unknown one, or an allowance that is no share, is an error."""
-        if self.aim is not None:
+        if self.aim is not None and self.aim != ACCURATE.key:
             object.__setattr__(self, "aim", read_aim(self.aim).key)
+        object.__setattr__(
+            self, "limits", tuple((read_aim(aim, "at_most").key, most) for aim, most in self.limits)
+        )
         for name in ("accuracy_drop", "worst_group_drop"):
             value = getattr(self, name)
             if value is not None and not 0 <= value <= 1:
@@ -62,44 +74,52 @@ class Rule:
     @property
     def goal(self) -> Aim:
         """The aim itself; the worst group's accuracy for a rule without one, to measure by."""
-        return AIMS[self.aim or "worst_group"]
+        return ACCURATE if self.aim == ACCURATE.key else AIMS[self.aim or "worst_group"]
 
     def judged_by(self, reference: Float[np.ndarray, "label attribute prediction"]) -> "Rule":
         """The rule with the noise that the aim has on the rows of the reference, ties broken by accuracy."""
-        losses = self.goal.loss(metrics(resample(reference, REPLICATES, np.random.default_rng(0))))
+        losses = self.goal.loss_of(resample(reference, REPLICATES, np.random.default_rng(0)))
         known = losses[~np.isnan(losses)]
         return replace(self, noise=float(known.std()) if len(known) else 0.0, tie=TIE)
 
     def loss(self, counts: Counts) -> Values:
         """How far each point is from the aim, noise considered; nan where that is undefined."""
-        loss = self.goal.loss(metrics(counts))
+        loss = self.goal.loss_of(counts)
         return loss if self.goal.more_is_better else np.asarray(np.hypot(loss, self.noise))
 
-    def allows(self, counts: Counts, reference: Reference) -> np.ndarray:
-        """Whether each point keeps what the reference has, up to the allowances."""
-        allowed = accuracy(counts) >= accuracy(reference) - self.accuracy_drop - HAIR
+    def allows(self, counts: Counts, reference: Reference, switched: Switched | None = None) -> np.ndarray:
+        """Whether each point keeps what the reference has, up to the allowances, and stays within the limits."""
+        error, cell_error = (0.0, 0.0) if switched is None else paired_errors(counts, reference, switched)
+        least = accuracy(reference) - self.accuracy_drop - HAIR
+        allowed = accuracy(counts) - self.margin * error >= least
         if self.worst_group_drop is not None:
             floor = worst_group_accuracy(reference) - self.worst_group_drop - HAIR
+            kept = (group_accuracy(counts) - self.margin * cell_error).min((-1, -2)) >= floor
             # Where the reference's worst group is undefined there is nothing to keep.
-            allowed = allowed & ((worst_group_accuracy(counts) >= floor) | np.isnan(floor))
+            allowed = allowed & (kept | np.isnan(floor))
+        for aim, most in self.limits:
+            allowed = allowed & (AIMS[aim].loss_of(counts) <= most + HAIR)
         return np.asarray(allowed)
 
-    def wish(self, counts: Counts, reference: Reference, step: int = 0) -> Values:
+    def wish(
+        self, counts: Counts, reference: Reference, step: int = 0, switched: Switched | None = None
+    ) -> Values:
         """What makes the smallest number the best point; infinity for one that must not be taken."""
         loss = np.full(accuracy(counts).shape, -float(step)) if self.aim is None else self.loss(counts)
-        return np.where(np.isnan(loss) | ~self.allows(counts, reference), np.inf, loss)
+        return np.where(np.isnan(loss) | ~self.allows(counts, reference, switched), np.inf, loss)
 
     def choose(
         self,
         points: Float[np.ndarray, "point *batch label attribute prediction"],
         reference: Float[np.ndarray, "*batch label attribute prediction"],
         step: Int[np.ndarray, "point"] | None = None,
+        switched: Float[np.ndarray, "point *batch label attribute"] | None = None,
     ) -> Int[np.ndarray, "*batch"]:
         """The place of the point that is taken; -1 where none is allowed or the aim is defined in none.
 
         `step` is how late each point is, for rules without an aim; without it, points come in their order.
         """
-        wish = self.wish(points, reference)
+        wish = self.wish(points, reference, switched=switched)
         if self.aim is None:
             late = np.arange(len(points)) if step is None else step
             wish = np.where(np.isfinite(wish), -late.reshape(-1, *[1] * (wish.ndim - 1)), np.inf)
@@ -109,6 +129,21 @@ class Rule:
             as_good = wish <= best + self.tie
             place = np.where(as_good, accuracy(points), -np.inf).argmax(0)
         return np.where(np.isfinite(best), place, -1)
+
+
+def paired_errors(
+    counts: Counts, reference: Reference, switched: Switched
+) -> tuple[Values, Float[np.ndarray, "*lead label attribute-1"]]:
+    """The standard errors of the differences to the reference: of the accuracy, and of each cell's accuracy.
+
+    A row that is right in both or in neither adds nothing, so the errors are those of paired differences.
+    """
+    rows = counts.sum((-1, -2, -3))
+    change = accuracy(counts) - accuracy(reference)
+    whole = np.sqrt(np.maximum(switched.sum((-1, -2)) / rows - change**2, 0) / rows)
+    size = np.maximum(counts[..., :-1, :].sum(-1), 1)
+    moved = group_accuracy(counts) - group_accuracy(reference)
+    return np.asarray(whole), np.sqrt(np.maximum(switched[..., :-1] / size - moved**2, 0) / size)
 
 
 LAST = Rule(aim=None, accuracy_drop=1.0)

@@ -1,0 +1,421 @@
+"""FairFrontier, the door: any classifier with probabilities, one fit, the whole trade-off."""
+
+import copy
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any
+
+import numpy as np
+from jaxtyping import Float, Int
+from scipy.stats import norm  # type: ignore[import-untyped]
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import get_tags
+from sklearn.utils.validation import check_is_fitted
+
+from raan import fairness
+from raan.errors import InputError, InputTypeError, Option
+from raan.fairness.bootstrap import Estimate, estimate
+from raan.fairness.counts import resample
+from raan.fairness.frontier import Frontier
+from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
+from raan.fairness.metrics import NAMES, accuracy
+from raan.fairness.rule import ACCURACY_DROP, Rule, paired_errors
+from raan.frontier.decide import Judge, decide, score
+from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute
+from raan.frontier.search import Tried, search
+from raan.progress import progress_bars
+from raan.reweighting.cells import Cells, class_name, read_classes
+from raan.reweighting.checks import count_rows, judged_groups, read_weights
+from raan.reweighting.fitting import counts_classes_from_zero, fit_weighted, stratified_folds
+
+PARTS = 5
+"""Parts of the judging rows: what is promised of a choice is measured on the part that did not choose."""
+
+REPLICATES = 1000
+"""Bootstrap samples of an interval."""
+
+UNSET: Any = object()
+
+
+@dataclass(frozen=True)
+class Promise:
+    """What new rows may expect of the choice, measured on rows that did not make it, with 95 % intervals.
+
+    `metrics` are the chosen classifier's, `plain` the plain estimator's on the same rows; `accuracy_loss` is what
+    the choice costs, with the interval of the paired difference.
+    """
+
+    metrics: Mapping[str, Estimate]
+    plain: Mapping[str, Estimate]
+    accuracy_loss: Estimate
+    rows: int
+
+    def __str__(self) -> str:
+        lines = [f"on {self.rows:,} rows that did not choose: plain -> chosen"]
+        lines += [
+            f"  {name.replace('_', ' ')}: {self.plain[name]} -> {self.metrics[name]}" for name in self.metrics
+        ]
+        return "\n".join([*lines, f"  accuracy lost: {self.accuracy_loss}"])
+
+
+class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """Any classifier with probabilities made fair, and the whole trade-off, from one cross-fitted fit.
+
+    Let q[y, a](x) be the probability of class y and attribute a. Accuracy, every rate of every group, every gap
+    and every floor are linear in the decisions, so the best classifier that does not see the attribute gives a
+    row the class y with the largest sum over a of w[y, a] q[y, a](x): one weight for each (class, attribute)
+    cell, whatever the aim. So q is fitted once, in folds, and each point of each trade-off is a choice of a few
+    numbers, judged on rows that the fold's models have not seen: `choose` gives another at once, without
+    training.
+
+    The attribute is needed to fit. It is not needed to predict, unless it is a feature of X, or
+    `attribute_at_prediction` is set.
+
+    Args:
+        estimator: the classifier, or a pipeline that ends in one. It is cloned, never changed.
+        aim: one of `raan.fairness.AIMS`: "worst_group", "equalized_odds", "demographic_parity", ...
+        accuracy_drop: how much accuracy the aim may cost against the plain estimator: 0.005 is half a point.
+        worst_group_drop: how much the worst (class, group) accuracy may fall below the plain estimator's; None
+            lifts this floor, and lets the choice serve nobody well.
+        confidence: how sure both allowances are kept on new rows: each is judged with a margin of so many standard
+            errors of the paired difference to the plain estimator. 0.5 is no margin.
+        attribute_estimator: the classifier of P(a|x, y); the same kind as `estimator` by default.
+        factorisation: "chain" is P(y|x) P(a|x, y); "joint" one classifier of the cells.
+        attribute_at_prediction: whether `predict` is given the attribute: then these are thresholds by group.
+        folds, repeats: in how many parts rows are left out, and how often this is done anew and averaged.
+        min_count: attribute values with fewer rows than this of some class are too rare to judge by.
+        n_jobs: how many folds are fitted at a time, as in joblib.
+        random_state: the seed of folds and search; None draws them anew.
+        verbose: whether to show a progress bar.
+
+    After `fit`:
+        classes_, groups_: the classes and the attribute values that are judged.
+        frontier_: the points of the trade-off: `frontier_.to_frame()`, `frontier_.plot()`, `frontier_.chosen`.
+        weights_: the chosen weights, [class, group].
+        promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
+        models_: the posteriors of the folds; predictions average them.
+    """
+
+    def __init__(
+        self,
+        estimator: Any,
+        *,
+        aim: str = "equalized_odds",
+        accuracy_drop: float = ACCURACY_DROP,
+        worst_group_drop: float | None = 0.0,
+        confidence: float = 0.84,
+        attribute_estimator: Any = None,
+        factorisation: str = "chain",
+        attribute_at_prediction: bool = False,
+        folds: int = 3,
+        repeats: int = 1,
+        min_count: int = 20,
+        n_jobs: int | None = None,
+        random_state: int | None = 0,
+        verbose: bool | int = False,
+    ) -> None:
+        self.estimator = estimator
+        self.aim = aim
+        self.accuracy_drop = accuracy_drop
+        self.worst_group_drop = worst_group_drop
+        self.confidence = confidence
+        self.attribute_estimator = attribute_estimator
+        self.factorisation = factorisation
+        self.attribute_at_prediction = attribute_at_prediction
+        self.folds = folds
+        self.repeats = repeats
+        self.min_count = min_count
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> "FairFrontier":
+        """Fit the posterior in folds, and choose.
+
+        Several columns of sensitive features are crossed. Rows of unknown attribute (None, NaN), and of groups too
+        rare to judge, train the classifier and count in the accuracy. `sample_weight` goes to every fit; rows
+        count alike when they judge. Without sensitive features the classifier is the plain one, with a warning.
+        """
+        self._check()
+        if sensitive_features is None:
+            warnings.warn(
+                "sensitive_features is None: the classifier is the plain one. Pass them to fit; within a Pipeline "
+                "or a search, ask for them by set_fit_request(sensitive_features=True)",
+                stacklevel=2,
+            )
+            return self._fit_plain(X, y, sample_weight)
+        cells = Cells.of(y, sensitive_features)
+        rows = count_rows(X)
+        check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
+        group, self.groups_ = self._judged(cells)
+        coded = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
+        given = read_weights(sample_weight, rows)
+        training = Rows(X, coded, cells.label, group, len(self.groups_), given)
+        with progress_bars(self.verbose) as bars:
+            self.models_, posterior = cross_fit(
+                self._recipe(),
+                training,
+                folds=self.folds,
+                repeats=self.repeats,
+                seed=self.random_state,
+                n_jobs=self.n_jobs,
+                show=bars("folds fitted"),
+            )
+        self.classes_ = cells.classes
+        self._remember_input(X)
+        return self._judge(posterior, cells.label, group)
+
+    def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> "FairFrontier":
+        """The estimator fitted to all rows, with no groups and nothing to choose from."""
+        self.classes_, label = read_classes(y)
+        if len(self.classes_) < 2:
+            raise InputError(Option("y"), f"holds one class only, {self.classes_[0]!r}", "at least two")
+        coded = label if counts_classes_from_zero(self.estimator) else self.classes_[label]
+        fitted = fit_weighted(self.estimator, X, coded, sample_weight)
+        self.models_, self.groups_ = [Chain(fitted, (0,) * len(self.classes_), 1)], ("all",)
+        weights = np.ones((1, len(self.classes_), 1))
+        nothing = np.zeros((1, PARTS, len(self.classes_), 2, len(self.classes_)))
+        self.tried_, self.weights_ = Tried(weights, nothing, nothing[..., 0]), weights[0]
+        self.frontier_ = Frontier.empty()
+        self._remember_input(X)
+        return self
+
+    @classmethod
+    def from_posterior(cls, posterior: Any, y: Any, sensitive_features: Any, **parameters: Any) -> "FairFrontier":
+        """The trade-off of anyone's model, such as a network for images or text, from its posterior on held-out
+        rows.
+
+        `posterior` is [row, class, group], classes and groups sorted: P(y, a | x) for rows that the model was not
+        trained on. The result decides by `predict_posterior`.
+        """
+        model = cls(None, **parameters)
+        q = np.asarray(posterior, dtype=np.float64)
+        cells = Cells.of(y, sensitive_features)
+        expected = (len(cells.label), len(cells.classes), len(cells.attribute.names))
+        if q.shape != expected:
+            raise InputError(Option("posterior"), f"has shape {q.shape}", f"{expected}: rows, classes, groups")
+        if not np.isfinite(q).all() or (q < 0).any():
+            raise InputError(Option("posterior"), "holds negative, nan or infinite values", "probabilities")
+        model.classes_, model.groups_, model.models_ = cells.classes, cells.attribute.names, []
+        return model._judge(q, cells.label, cells.attribute.codes)
+
+    def choose(
+        self,
+        *,
+        aim: Any = UNSET,
+        accuracy_drop: float = UNSET,
+        worst_group_drop: float | None = UNSET,
+        at_most: Mapping[str, float] | None = None,
+    ) -> "FairFrontier":
+        """Another point of the same trade-off, as a fitted classifier that shares the models: nothing is trained.
+
+        With `at_most`, the most accurate point within limits, such as {"demographic_parity": 0.05}: gaps at most
+        so large, and for "worst_group" an error of the worst group at most so large. The allowance of accuracy
+        then does not count unless it is given.
+        """
+        check_is_fitted(self, "tried_")
+        if len(self.groups_) < 2:
+            raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
+        other = copy.copy(self)
+        given = {"aim": aim, "accuracy_drop": accuracy_drop, "worst_group_drop": worst_group_drop}
+        for name, value in given.items():
+            if value is not UNSET:
+                setattr(other, name, value)
+        rule = other._rule()
+        if at_most is not None:
+            limits = tuple(at_most.items())
+            free = 1.0 if accuracy_drop is UNSET else accuracy_drop
+            rule = Rule("accuracy", free, rule.worst_group_drop, margin=rule.margin, limits=limits)
+        return other._settle(rule)
+
+    def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """The class of each row; the attribute is needed with `attribute_at_prediction` only."""
+        return self.predict_posterior(self.posterior(X, sensitive_features=sensitive_features))
+
+    def predict_posterior(self, posterior: Any) -> np.ndarray:
+        """The class of each row by its posterior, [row, class, group]."""
+        check_is_fitted(self, "weights_")
+        return np.take(self.classes_, decide(np.asarray(posterior, dtype=np.float64), self.weights_))
+
+    def posterior(self, X: Any, *, sensitive_features: Any = None) -> Posterior:
+        """P(y, a | x), [row, class, group], averaged over the folds' models."""
+        check_is_fitted(self, "weights_")
+        if not self.attribute_at_prediction:
+            return average(self.models_, X)
+        if sensitive_features is None:
+            raise InputError(
+                Option("sensitive_features"),
+                "is None",
+                "the attribute of each row, as attribute_at_prediction is set",
+            )
+        return give_attribute(self.predict_proba(X), self._codes(sensitive_features), len(self.groups_))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """The probability of each class; the weights decide, they do not change it."""
+        check_is_fitted(self, "weights_")
+        if self.attribute_at_prediction:
+            return np.asarray(
+                np.mean(
+                    [model.label.predict_proba(X) for model in self.models_ if isinstance(model, Chain)], axis=0
+                )
+            )
+        return np.asarray(average(self.models_, X).sum(2))
+
+    def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
+        """What is compared: of two classes, how far the weighted sum of the second is above the first's."""
+        scores = score(self.posterior(X, sensitive_features=sensitive_features), self.weights_)
+        return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
+
+    def save(self, folder: str | PathLike[str]) -> None:
+        """Write the fitted classifier into a folder, whole or not at all; `raan.load` reads it."""
+        from raan.files import save
+        from raan.frontier.stored import to_parts
+
+        check_is_fitted(self, "weights_")
+        save(self, folder, kind=FairFrontier, to_parts=to_parts)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        if self.estimator is not None:
+            inner = get_tags(self.estimator)
+            tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
+            tags.non_deterministic = inner.non_deterministic
+        return tags
+
+    def _check(self) -> None:
+        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
+            raise InputTypeError(Option("estimator"), f"is {self.estimator!r}", "an instance of a classifier")
+        if not hasattr(self.estimator, "predict_proba"):
+            raise InputTypeError(
+                Option("estimator"),
+                f"{type(self.estimator).__name__} gives no probabilities",
+                "a classifier with predict_proba",
+                "wrap it in sklearn.calibration.CalibratedClassifierCV",
+            )
+        if self.factorisation not in ("chain", "joint"):
+            raise InputError(Option("factorisation"), f"is {self.factorisation!r}", "'chain' or 'joint'")
+        if self.factorisation == "joint" and self.attribute_at_prediction:
+            raise InputError(Option("factorisation"), "is 'joint'", "'chain' where the attribute is given")
+        if not 0.5 <= self.confidence < 1:
+            raise InputError(Option("confidence"), f"is {self.confidence!r}", "a share from 0.5 up, below 1")
+        for name, least in (("folds", 2), ("repeats", 1), ("min_count", 2)):
+            value = getattr(self, name)
+            if not isinstance(value, int | np.integer) or value < least:
+                raise InputError(Option(name), f"is {value!r}", f"a whole number from {least} up")
+        self._rule()
+
+    def _rule(self) -> Rule:
+        margin = float(norm.ppf(self.confidence))
+        return Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=margin)
+
+    def _recipe(self) -> Recipe:
+        attribute = self.estimator if self.attribute_estimator is None else self.attribute_estimator
+        return Recipe(self.estimator, attribute, self.factorisation, bool(self.attribute_at_prediction))  # type: ignore[arg-type]
+
+    def _judged(self, cells: Cells) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:
+        """Each row's group among those that are judged, and their names; one group alone is no group to judge."""
+        names = cells.attribute.names
+        if len(names) < 2:
+            return np.where(cells.attribute.codes == UNKNOWN, UNKNOWN, 0), names
+        group = judged_groups(cells, str(self.aim), self.min_count)
+        kept = {int(new): names[old] for old, new in zip(cells.attribute.codes, group, strict=True) if new >= 0}
+        return group, tuple(kept[code] for code in sorted(kept))
+
+    def _codes(self, sensitive_features: Any) -> Int[np.ndarray, "row"]:
+        """The codes of the groups that were judged; UNKNOWN for others."""
+        found = encode_attribute(sensitive_features)
+        place = {name: code for code, name in enumerate(self.groups_)}
+        number = np.array([*(place.get(name, UNKNOWN) for name in found.names), UNKNOWN])
+        return np.asarray(number[found.codes])
+
+    def _remember_input(self, X: Any) -> None:
+        """What scikit-learn's estimators know of their input, where the fitted models do."""
+        fitted = self.models_[0].label if isinstance(self.models_[0], Chain) else self.models_[0].cell
+        for name in ("n_features_in_", "feature_names_in_"):
+            self.__dict__.pop(name, None)
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+
+    def _judge(
+        self, posterior: Posterior, label: Int[np.ndarray, "row"], group: Int[np.ndarray, "row"]
+    ) -> "FairFrontier":
+        """Search the weights on rows that the posterior's models have not seen."""
+        seed = 0 if self.random_state is None else self.random_state
+        cell = label * (posterior.shape[2] + 1) + group + 1
+        part = stratified_folds(cell, PARTS, seed)
+        self.tried_ = search(Judge(posterior, label, group, part, PARTS), self._rule(), seed)
+        return self._settle(self._rule())
+
+    def _settle(self, rule: Rule) -> "FairFrontier":
+        """Take the point that the rule likes best, and measure what it promises."""
+        tried = self.tried_
+        counts, switched = tried.counts.sum(1), tried.switched.sum(1)
+        if rule.aim != "accuracy":
+            rule = _with_noise(rule, counts[0])
+        what = tuple(self._what(weights) for weights in tried.weights)
+        self.frontier_ = Frontier(what, counts, rule, 0, switched)
+        self.weights_ = tried.weights[self.frontier_.chosen_place]
+        self.promise_ = _promise(tried, rule)
+        if self.frontier_.chosen_place:
+            self._warn(counts[0], counts[self.frontier_.chosen_place])
+        return self
+
+    def _what(self, weights: Float[np.ndarray, "label group"]) -> dict[str, float]:
+        names = [class_name(value) for value in self.classes_.tolist()]
+        return {
+            f"weight of {name} × {group}": float(weights[y, a])
+            for y, name in enumerate(names)
+            for a, group in enumerate(self.groups_)
+        }
+
+    def _warn(self, plain: np.ndarray, chosen: np.ndarray) -> None:
+        """Warn of a choice that is hardly better than one class for all, or that selects far fewer people."""
+        majority = float(plain.sum((1, 2)).max() / plain.sum())
+        right = float(accuracy(chosen))
+        before = float(accuracy(plain))
+        if right < before and right < majority + 0.1 * max(before - majority, 0):
+            warnings.warn(
+                f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be for "
+                f"{100 * majority:.1f} %: a smaller accuracy_drop, or a worst_group_drop, keeps it useful",
+                stacklevel=3,
+            )
+        if len(self.classes_) == 2:
+            share, after = (float(each[..., 1].sum() / each.sum()) for each in (plain, chosen))
+            if after < share / 2:
+                warnings.warn(
+                    f"the choice selects {100 * after:.1f} % of the rows where the plain estimator selects "
+                    f"{100 * share:.1f} %: it levels down. A smaller accuracy_drop, or worst_group_drop=0, helps",
+                    stacklevel=3,
+                )
+
+
+def _with_noise(rule: Rule, plain: np.ndarray) -> Rule:
+    """The rule with the noise of its aim, and ties broken by accuracy."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return rule.judged_by(plain)
+
+
+def _promise(tried: Tried, rule: Rule) -> Promise:
+    """The metrics of the choices that each part's rows did not make, added up over the parts."""
+    parts = tried.counts.shape[1]
+    chosen = [tried.choose(rule, np.flatnonzero(np.arange(parts) != part)) for part in range(parts)]
+    counts = sum(tried.counts[place, part] for part, place in enumerate(chosen))
+    switched = sum(tried.switched[place, part] for part, place in enumerate(chosen))
+    plain = tried.counts[0].sum(0)
+    error, _ = paired_errors(counts, plain, switched)
+    loss = float(accuracy(plain) - accuracy(counts))
+    half = 1.96 * float(error)
+    return Promise(
+        _estimates(counts), _estimates(plain), Estimate(loss, loss - half, loss + half), int(plain.sum())
+    )
+
+
+def _estimates(counts: np.ndarray) -> dict[str, Estimate]:
+    replicates = resample(counts, REPLICATES, np.random.default_rng(0))
+    return {
+        name: Estimate(*estimate(getattr(fairness, name), counts, replicates, confidence=0.95).tolist())
+        for name in NAMES
+    }

@@ -1,0 +1,172 @@
+"""q[y, a](x), the probability of class y *and* attribute a, cross-fitted: no row is judged by a model that saw
+it.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import count
+from typing import Any, Literal
+
+import numpy as np
+from jaxtyping import Float, Int, Shaped
+from sklearn.utils import _safe_indexing
+from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
+
+from raan.fairness.groups import UNKNOWN
+from raan.reweighting.fitting import fit_weighted, stratified_folds
+
+Factorisation = Literal["chain", "joint"]
+"""q as P(y|x) P(a|x,y), a model of the class and one of the attribute within each class; or as one model of
+cells."""
+
+Posterior = Float[np.ndarray, "row label group"]
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """P(y|x) and, for each class, P(a|x, y)."""
+
+    label: Any
+    attribute: tuple[Any, ...]  # a fitted classifier of groups for each class, or the one group that the class has
+    groups: int
+
+    def __call__(self, X: Any) -> Posterior:
+        """The posterior of each row."""
+        of_class = np.asarray(self.label.predict_proba(X), dtype=np.float64)
+        return np.stack([of_class[:, [y]] * self._within(X, y) for y in range(of_class.shape[1])], axis=1)
+
+    def _within(self, X: Any, y: int) -> Float[np.ndarray, "row group"]:
+        """P(a|x, y) for one class, 0 for groups that the class was never seen with."""
+        model = self.attribute[y]
+        share = np.zeros((len_of(X), self.groups))
+        if isinstance(model, int):
+            share[:, model] = 1
+        else:
+            share[:, np.asarray(model.classes_, dtype=np.int64)] = model.predict_proba(X)
+        return share
+
+
+@dataclass(frozen=True, eq=False)
+class Joint:
+    """One classifier of the (class, group) cells, numbered y * groups + a."""
+
+    cell: Any
+    classes: int
+    groups: int
+
+    def __call__(self, X: Any) -> Posterior:
+        """The posterior of each row."""
+        share = np.zeros((len_of(X), self.classes * self.groups))
+        share[:, np.asarray(self.cell.classes_, dtype=np.int64)] = self.cell.predict_proba(X)
+        return share.reshape(-1, self.classes, self.groups)
+
+
+def len_of(X: Any) -> int:
+    """How many rows X has."""
+    return int(_num_samples(X))
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The training rows: what the models see, the codes of class and group, and the user's weights."""
+
+    X: Any
+    y: Shaped[np.ndarray, "row"]  # the class as the estimator takes it
+    label: Int[np.ndarray, "row"]
+    group: Int[np.ndarray, "row"]  # UNKNOWN where not known or too rare to be judged
+    groups: int
+    weight: Float[np.ndarray, "row"] | None = None
+
+    def take(self, rows: Int[np.ndarray, "some"]) -> "Rows":
+        """Some of the rows."""
+        weight = None if self.weight is None else self.weight[rows]
+        return Rows(
+            _safe_indexing(self.X, rows), self.y[rows], self.label[rows], self.group[rows], self.groups, weight
+        )
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """How a posterior is fitted: by which classifiers, in which parts, with the attribute given or not."""
+
+    estimator: Any
+    attribute_estimator: Any
+    factorisation: Factorisation = "chain"
+    attribute_given: bool = False
+
+    def fit(self, rows: Rows) -> Chain | Joint:
+        """Fit the models to the rows."""
+        if self.factorisation == "joint":
+            known = np.flatnonzero(rows.group != UNKNOWN)
+            cell = rows.label * rows.groups + rows.group
+            model = fit_weighted(
+                self.estimator, _safe_indexing(rows.X, known), cell[known], _some(rows.weight, known)
+            )
+            return Joint(model, int(rows.label.max()) + 1, rows.groups)
+        label = fit_weighted(self.estimator, rows.X, rows.y, rows.weight)
+        classes = range(int(rows.label.max()) + 1)
+        attribute = () if self.attribute_given else tuple(self._attribute(rows, y) for y in classes)
+        return Chain(label, attribute, rows.groups)
+
+    def _attribute(self, rows: Rows, y: int) -> Any:
+        """A classifier of the groups within one class; the group itself where there is one only."""
+        here = np.flatnonzero((rows.label == y) & (rows.group != UNKNOWN))
+        present = np.unique(rows.group[here])
+        if len(present) < 2:
+            return int(present[0]) if len(present) else 0
+        return fit_weighted(
+            self.attribute_estimator, _safe_indexing(rows.X, here), rows.group[here], _some(rows.weight, here)
+        )
+
+
+def give_attribute(
+    of_class: Float[np.ndarray, "row label"], group: Int[np.ndarray, "row"], groups: int
+) -> Posterior:
+    """Q where the attribute is known: all of P(y|x) stands in the row's own group; evenly, where it is unknown."""
+    own = np.where((group == UNKNOWN)[:, None], 1 / groups, np.eye(groups)[group])
+    return np.asarray(of_class[:, :, None] * own[:, None, :])
+
+
+def cross_fit(
+    recipe: Recipe,
+    rows: Rows,
+    *,
+    folds: int,
+    repeats: int,
+    seed: int | None,
+    n_jobs: int | None,
+    show: Callable[[int, int], None],
+) -> tuple[list[Chain | Joint], Posterior]:
+    """The models of all folds, and the posterior of each row by those that have not seen it, over the repeats."""
+    cell = rows.label * (rows.groups + 1) + rows.group + 1  # unknown attributes, -1, are cells too
+    draws = [stratified_folds(cell, folds, None if seed is None else seed + repeat) for repeat in range(repeats)]
+    jobs = [(fold != part, fold == part) for fold in draws for part in range(folds)]
+    done = count(1)
+    posterior = np.zeros((len(rows.label), int(rows.label.max()) + 1, rows.groups))
+    models = []
+    found = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_fold)(recipe, rows, *job) for job in jobs)
+    for (_, held), (model, q) in zip(jobs, found, strict=True):
+        posterior[held] += q / repeats
+        models.append(model)
+        show(next(done), len(jobs))
+    return models, posterior
+
+
+def _fit_fold(recipe: Recipe, rows: Rows, seen: np.ndarray, held: np.ndarray) -> tuple[Chain | Joint, Posterior]:
+    """A model of the rows seen, and its posterior of those held out."""
+    model = recipe.fit(rows.take(np.flatnonzero(seen)))
+    left_out = rows.take(np.flatnonzero(held))
+    if recipe.attribute_given and isinstance(model, Chain):
+        of_class = np.asarray(model.label.predict_proba(left_out.X), dtype=np.float64)
+        return model, give_attribute(of_class, left_out.group, rows.groups)
+    return model, model(left_out.X)
+
+
+def average(models: Sequence[Callable[[Any], Posterior]], X: Any) -> Posterior:
+    """The mean posterior of several models."""
+    return np.asarray(sum(model(X) for model in models) / len(models))
+
+
+def _some(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:
+    return None if weight is None else weight[rows]

@@ -1,0 +1,165 @@
+"""The weights that are worth choosing from, for every aim, allowance and floor.
+
+By duality the best decisions under limits on rates of groups are those of weights w[y, a] = 1 + lambda[y, a] /
+P(y, a): 1 for accuracy, and a price for each cell. So the search walks in the prices: from those of single cells,
+of groups and of common thresholds, and of linear programmes on the posterior, then ever closer around the best
+for each target.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from jaxtyping import Float, Int
+
+from raan.fairness.aims import AIMS
+from raan.fairness.frontier import keep_undominated
+from raan.fairness.metrics import accuracy, metrics
+from raan.fairness.rule import Rule
+from raan.frontier.decide import Judge, Weights
+
+ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04)
+"""The losses of accuracy that the search looks for the best within."""
+
+PRICES = (-0.3, -0.1, -0.03, -0.01, 0.01, 0.03, 0.1, 0.3)
+"""The prices that are tried first for each cell and group."""
+
+RATIOS = np.geomspace(1 / 20, 20, 41)
+"""The factors that are tried first for each class: of two classes, common thresholds."""
+
+RANDOM = 600
+"""Random prices tried first."""
+
+ROUNDS, STEPS = 10, 14
+"""How often the search is narrowed, and the steps that it tries around each best point then."""
+
+WIDEST, NARROWEST = 0.1, 0.004
+"""The steps' sizes in the first round and in the last."""
+
+MOST_SEARCHED = 30_000
+"""Rows that the search looks at; all judge what it found."""
+
+MOST_KEPT = 600
+"""Points that are kept, about."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """Weights with the counts of their decisions, and the rows switched against the first, the plain ones."""
+
+    weights: Weights
+    counts: Float[np.ndarray, "point part label slot prediction"]
+    switched: Float[np.ndarray, "point part label slot"]
+
+    @classmethod
+    def of(cls, weights: Weights, judge: Judge) -> "Tried":
+        """The weights judged."""
+        return cls(weights, *judge.count(weights))
+
+    def __add__(self, other: "Tried") -> "Tried":
+        """Both, one after the other."""
+        pairs = ((self.weights, other.weights), (self.counts, other.counts), (self.switched, other.switched))
+        return Tried(*(np.concatenate(pair) for pair in pairs))
+
+    def choose(self, rule: Rule, parts: slice | Int[np.ndarray, "part"] = slice(None)) -> int:
+        """The point that the rule takes on some of the parts; the plain one where it takes none."""
+        counts, switched = self.counts[:, parts].sum(1), self.switched[:, parts].sum(1)
+        return max(int(rule.choose(counts, counts[0], switched=switched)), 0)
+
+    def better(self, rule: Rule, best: int, others: Int[np.ndarray, "other"]) -> int:
+        """The best so far, or the one of the others that the rule prefers to it."""
+        places = np.concatenate([[best], others])
+        counts, switched = self.counts[places].sum(1), self.switched[places].sum(1)
+        found = int(rule.choose(counts, self.counts[0].sum(0), switched=switched))
+        return int(places[max(found, 0)])
+
+
+def search(judge: Judge, rule: Rule, seed: int = 0) -> Tried:
+    """The points worth choosing from, the plain one first: judged on all rows, searched for on some of them."""
+    rng = np.random.default_rng(seed)
+    some = judge
+    if judge.rows > MOST_SEARCHED:
+        some = judge.take(np.sort(rng.choice(judge.rows, MOST_SEARCHED, replace=False)))
+    share = _shares(some)
+    prices = np.concatenate([*_first(share, rng)])
+    tried = Tried.of(_weights(prices, share), some)
+    best = {target: tried.choose(target) for target in _targets(rule)}
+    taken = {0, *best.values()}
+    for size in np.geomspace(WIDEST, NARROWEST, ROUNDS):
+        near = _steps(prices[sorted({*best.values()})], size, rng)
+        new = np.arange(len(prices), len(prices) + len(near))
+        prices = np.concatenate([prices, near])
+        tried = tried + Tried.of(_weights(near, share), some)
+        best = {target: tried.better(target, place, new) for target, place in best.items()}
+        taken |= {*best.values()}
+    return Tried.of(tried.weights[_keep(tried, sorted(taken))], judge)
+
+
+def _shares(judge: Judge) -> Float[np.ndarray, "label group"]:
+    """P(y, a) among the rows of known group; a hair for an empty cell."""
+    _, classes, slots = judge.shape
+    known = judge.group >= 0
+    cell = judge.label[known] * (slots - 1) + judge.group[known]
+    size = np.bincount(cell, minlength=classes * (slots - 1)).reshape(classes, slots - 1)
+    return np.asarray(np.maximum(size, 1) / max(size.sum(), 1))
+
+
+def _weights(prices: Weights, share: Float[np.ndarray, "label group"]) -> Weights:
+    return np.asarray(1 + prices / share)
+
+
+def _first(share: Float[np.ndarray, "label group"], rng: np.random.Generator) -> Iterator[Weights]:
+    """The prices that are tried first, none at all before the others."""
+    classes, groups = share.shape
+    yield np.zeros((1, classes, groups))
+    yield from _common(share)
+    cells = np.eye(classes * groups).reshape(-1, classes, groups)
+    yield np.concatenate([price * cells for price in PRICES])  # one cell's accuracy
+    within = np.stack([np.where(np.arange(groups) == a, share, 0) for a in range(groups)])
+    sign = np.where(np.arange(classes) == classes - 1, 1.0, -1.0)[:, None]
+    of_group = sign * within / within.sum((1, 2), keepdims=True)
+    yield np.concatenate([price * of_group for price in PRICES])  # one group's selection
+    balanced = [share * (np.asarray(s)[:, None] * np.log(1 / share)) for s in product((0, 0.3, 1), repeat=classes)]
+    yield np.stack(balanced[1:])
+    for size in (0.03, 0.1, 0.3):
+        yield size * rng.standard_normal((RANDOM // 3, classes, groups))
+
+
+def _common(share: Float[np.ndarray, "label group"]) -> Iterator[Weights]:
+    """A factor for all groups of one class: with two classes, one threshold for all."""
+    for y in range(len(share)):
+        factors = np.where((np.arange(len(share)) == y)[None, :, None], RATIOS[:, None, None], 1.0)
+        yield (factors - 1) * share
+
+
+def _steps(best: Weights, size: float, rng: np.random.Generator) -> Float[np.ndarray, "step label group"]:
+    """Prices around the best: all of them moved at random, and one at a time."""
+    moved = rng.standard_normal((STEPS, *best.shape))
+    alone = rng.random(moved.shape) < 1.5 / best[0].size
+    moved[STEPS // 2 :] = np.where(alone, moved, 0)[STEPS // 2 :]
+    return np.asarray((best + size * moved).reshape(-1, *best.shape[1:]))
+
+
+def _targets(rule: Rule) -> Iterator[Rule]:
+    """What may be asked for later: every aim with every allowance, with and without the floor."""
+    floors = dict.fromkeys((rule.worst_group_drop, None, 0.0))
+    drops = dict.fromkeys((rule.accuracy_drop, *ALLOWANCES))
+    for aim, drop, floor in product(AIMS, drops, floors):
+        yield replace(rule, aim=aim, accuracy_drop=drop, worst_group_drop=floor, limits=())
+
+
+def _keep(tried: Tried, taken: Sequence[int]) -> list[int]:
+    """The plain point, those that some target took, and those that no other betters for some aim."""
+    whole = tried.counts.sum(1)
+    measured, right = metrics(whole), accuracy(whole)
+    floor = measured.worst_group_accuracy >= measured.worst_group_accuracy[0]
+    undominated = []
+    for aim in AIMS.values():
+        value = -aim.loss(measured)
+        undominated += keep_undominated(right, value).tolist()
+        undominated += keep_undominated(right, np.where(floor, value, np.nan)).tolist()
+    rest = [place for place in dict.fromkeys(undominated) if place not in {*taken}]
+    most = max(MOST_KEPT - len({*taken}), 0)
+    thin = rest if len(rest) <= most else [rest[int(i)] for i in np.linspace(0, len(rest) - 1, most)]
+    return list(dict.fromkeys([0, *taken, *thin]))

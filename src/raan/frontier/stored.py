@@ -1,0 +1,84 @@
+"""A fitted FairFrontier taken apart for a file, and put together from one that nobody need trust."""
+
+from typing import Any
+
+import numpy as np
+
+from raan.fairness.frontier import Frontier
+from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
+from raan.frontier.estimator import FairFrontier
+from raan.frontier.posterior import Chain, Joint
+from raan.frontier.search import Tried
+
+OBJECTS = ("estimator", "attribute_estimator")
+"""Parameters that are estimators: parts of their own."""
+
+
+def to_parts(model: FairFrontier) -> Parts:
+    """The folds' models, the points of the trade-off and the parameters."""
+    parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in OBJECTS}
+    tried = model.tried_
+    plain = {
+        "parameters": parameters,
+        "classes": model.classes_,
+        "groups": tuple(model.groups_),
+        "tried": {"weights": tried.weights, "counts": tried.counts, "switched": tried.switched},
+        "limits": tuple(model.frontier_.rule.limits),
+        "n_features_in": getattr(model, "n_features_in_", None),
+        "feature_names_in": getattr(model, "feature_names_in_", None),
+    }
+    estimators = {
+        "plain": [model.estimator, model.attribute_estimator],
+        "models": [_take_apart(each) for each in model.models_],
+    }
+    return Parts(plain, estimators=estimators)
+
+
+def _take_apart(model: Chain | Joint) -> list[Any]:
+    return [model.label, *model.attribute] if isinstance(model, Chain) else [model.cell]
+
+
+def from_parts(parts: Parts, encoder: Any) -> FairFrontier:
+    """The model, ready to predict and to choose."""
+    if encoder is not None:
+        raise ValueError("encoder is given, but the folder holds a FairFrontier, which has none")
+    with blame(MANIFEST):
+        plain = parts.plain
+        estimator, attribute_estimator = parts.estimators["plain"]
+        model = FairFrontier(estimator, attribute_estimator=attribute_estimator, **plain["parameters"])
+        model.classes_, model.groups_ = plain["classes"], tuple(map(str, plain["groups"]))
+        model.tried_ = _tried(plain["tried"], len(model.classes_), len(model.groups_))
+        model.models_ = [_put_together(each, model) for each in parts.estimators["models"]]
+        for name in ("n_features_in", "feature_names_in"):
+            if plain[name] is not None:
+                setattr(model, f"{name}_", plain[name])
+        if len(model.groups_) < 2:
+            model.weights_, model.frontier_ = model.tried_.weights[0], Frontier.empty()
+            return model
+        limits = {str(aim): float(most) for aim, most in plain["limits"]}
+        model = model.choose(at_most=limits) if limits else model.choose()
+    return model
+
+
+def _put_together(parts: list[Any], model: FairFrontier) -> Chain | Joint:
+    groups, classes = len(model.groups_), len(model.classes_)
+    if model.factorisation == "joint":
+        return Joint(parts[0], classes, groups)
+    label, *attribute = parts
+    if len(attribute) not in (0, classes):
+        raise CorruptModel(f"{MANIFEST}: {len(attribute)} models of the attribute for {classes} classes")
+    return Chain(label, tuple(attribute), groups)
+
+
+def _tried(stored: dict[str, Any], classes: int, groups: int) -> Tried:
+    """The points, if their shapes fit together."""
+    weights, counts, switched = (np.asarray(stored[name], float) for name in ("weights", "counts", "switched"))
+    points, parts = counts.shape[:2]
+    expected = (
+        (points, classes, groups),
+        (points, parts, classes, groups + 1, classes),
+        (points, parts, classes, groups + 1),
+    )
+    if (weights.shape, counts.shape, switched.shape) != expected or not points:
+        raise CorruptModel(f"{MANIFEST}: points of shapes {weights.shape}, {counts.shape}, {switched.shape}")
+    return Tried(weights, counts, switched)
