@@ -196,7 +196,7 @@ def test_anyones_posterior_on_held_out_rows_is_enough(fitted):
         FairFrontier.from_posterior(fitted.predict_proba(X), y, a)
 
 
-def test_a_choice_that_serves_nobody_warns_and_the_floor_prevents_it():
+def test_a_choice_that_serves_hardly_anybody_warns_and_the_floor_holds():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 4000)
     y = (rng.random(4000) < np.where(a == 1, 0.3, 0.08)).astype(int)
@@ -207,8 +207,7 @@ def test_a_choice_that_serves_nobody_warns_and_the_floor_prevents_it():
     assert low.predict(X).mean() < 0.5 * (model.predict_proba(X)[:, 1] > 0.5).mean()
     with pytest.warns(UserWarning, match="levels down"):  # the floor holds, and the better served still lose
         kept = model.choose(aim="equalized_odds", accuracy_drop=0.02).frontier_.chosen
-    plain = model.frontier_.plain
-    assert low.frontier_.chosen.worst_group_accuracy < plain.worst_group_accuracy <= kept.worst_group_accuracy
+    assert kept.worst_group_accuracy >= model.frontier_.plain.worst_group_accuracy
 
 
 def test_it_is_the_same_twice_and_in_threads_and_survives_clone_and_pickle(fitted):
