@@ -1,3 +1,4 @@
+import numpy as np
 import pytest
 
 from fitted_runs import run_of, settled
@@ -56,7 +57,9 @@ def test_the_explanation_names_the_rule_and_the_model_that_is_saved(loaded, trai
     explained = explain(found)
     assert explained["rule"] == {"aim": "equalized_odds", "accuracy_drop": 0.1}
     saved, plain = explained["saved"], explained["plain"]
-    assert (saved["method"], saved["point"]) == (found.chosen.method, found.chosen.point)
+    (record,) = (each for each in records(found) if each.run == saved["run"])
+    assert (record.method, saved["method"], saved["point"]) == (*2 * [found.chosen.method], found.chosen.point)
+    assert np.array_equal(record.counts("test")[saved["point"]], found.chosen.test_counts)
     assert saved["hyperparameters"] == found.chosen.run.hyperparameters
     assert saved["test"]["accuracy"] == pytest.approx(float(found.chosen.test.accuracy), abs=1e-6)
     assert plain["validation"]["accuracy"] == max(

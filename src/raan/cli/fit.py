@@ -174,7 +174,7 @@ def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:
     from raan.fit.words import group_accuracies, sentence
 
     plain, chosen = (
-        {**describe(pick), "test_accuracy_of_groups": group_accuracies(found, pick)}
+        {**describe(found, pick), "test_accuracy_of_groups": group_accuracies(found, pick)}
         for pick in (found.plain, found.chosen)
     )
     return {

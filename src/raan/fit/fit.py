@@ -1,7 +1,11 @@
 """From a table to a fairer model: every method within a time budget, and the choice by the user's rule."""
 
+import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
 
 from raan.errors import MissingExtra, is_installed
 from raan.fairness.rule import HAIR, Rule
@@ -63,6 +67,14 @@ class Fit:
     def groups(self) -> tuple[str, ...]:
         """The names of the groups that are judged."""
         return self.rows.loaded.attribute.names
+
+    @cached_property
+    def data_hash(self) -> str:
+        """A short name for all that is learnt from."""
+        digest = hashlib.sha256()
+        for part in (self.loaded.features, self.loaded.label.codes, self.rows.loaded.attribute.codes):
+            digest.update(np.ascontiguousarray(part).tobytes())
+        return digest.hexdigest()[:16]
 
     @property
     def improved(self) -> bool:

@@ -1,6 +1,5 @@
 """What `raan fit` trained, in the format of results that reports are made from, and its explanation."""
 
-import hashlib
 from collections.abc import Iterator
 from typing import Any, Literal
 
@@ -10,7 +9,7 @@ from jaxtyping import Float, Int
 from raan.fairness.metrics import NAMES as METRICS
 from raan.fairness.metrics import Metrics
 from raan.fit.fit import Fit
-from raan.fit.runs import Pick, most_accurate
+from raan.fit.runs import Pick, Run, most_accurate
 from raan.results.explanation import MOST_WEIGHED, People, explanation, map_of, weights_of
 from raan.results.records import Record, flatten, hash_of, versions
 
@@ -19,15 +18,9 @@ STUDY = "raan fit"
 
 def records(fit: Fit) -> Iterator[Record]:
     """A record for each run."""
-    data_hash, versions_now, configured = _hash(fit), versions("scikit-learn"), configuration(fit)
+    versions_now = versions("scikit-learn")
     for run in fit.runs:
-        defined: dict[str, Any] = {
-            "data_hash": data_hash,
-            "method": run.method,
-            "seed": run.seed,
-            "hyperparameters": run.hyperparameters,
-            "configuration": configured,
-        }
+        defined = define(fit, run)
         yield Record(
             run=hash_of(defined),
             study=STUDY,
@@ -44,12 +37,15 @@ def records(fit: Fit) -> Iterator[Record]:
         )
 
 
-def _hash(fit: Fit) -> str:
-    """A short name for all that is learnt from."""
-    digest = hashlib.sha256()
-    for part in (fit.loaded.features, fit.loaded.label.codes, fit.rows.loaded.attribute.codes):
-        digest.update(np.ascontiguousarray(part).tobytes())
-    return digest.hexdigest()[:16]
+def define(fit: Fit, run: Run) -> dict[str, Any]:
+    """All that a run's outcome depends on."""
+    return {
+        "data_hash": fit.data_hash,
+        "method": run.method,
+        "seed": run.seed,
+        "hyperparameters": run.hyperparameters,
+        "configuration": configuration(fit),
+    }
 
 
 def configuration(fit: Fit) -> dict[str, Any]:
@@ -69,9 +65,10 @@ def describe_rule(fit: Fit) -> dict[str, Any]:
     return {"aim": fit.rule.aim, "accuracy_drop": fit.rule.accuracy_drop}
 
 
-def describe(pick: Pick) -> dict[str, Any]:
-    """A model and its metrics for JSON."""
+def describe(fit: Fit, pick: Pick) -> dict[str, Any]:
+    """A model and its metrics for JSON: the point of which run it is, by the run's name in the results."""
     return {
+        "run": hash_of(define(fit, pick.run)),
         "method": pick.method,
         "seed": pick.run.seed,
         "hyperparameters": pick.run.hyperparameters,
@@ -92,8 +89,8 @@ def explain(fit: Fit) -> dict[str, Any]:
     return {
         **explanation(list(_weights(fit)), list(_maps(fit))),
         "rule": describe_rule(fit),
-        "saved": describe(fit.chosen),
-        "plain": describe(fit.plain),
+        "saved": describe(fit, fit.chosen),
+        "plain": describe(fit, fit.plain),
     }
 
 
