@@ -13,23 +13,12 @@ from raan.fairness.groups import (
     encode_classes,
     encode_label,
 )
-from raan.fairness.metrics import (
-    Metrics,
-    accuracy,
-    attribute_accuracy,
-    demographic_parity_gap,
-    equalized_odds_gap,
-    false_positive_rate,
-    group_accuracy,
-    metrics,
-    selection_rate,
-    true_positive_rate,
-    undefined,
-    worst_group_accuracy,
-)
+from raan.fairness.metrics import *  # noqa: F403
+from raan.fairness.metrics import __all__ as _metrics
 from raan.fairness.rule import Rule
 
 __all__ = [
+    *_metrics,
     "ACCURACY",
     "AIMS",
     "MEASURES",
@@ -42,28 +31,16 @@ __all__ = [
     "Estimate",
     "Group",
     "Measure",
-    "Metrics",
     "Rates",
     "Rule",
-    "accuracy",
-    "attribute_accuracy",
     "audit",
     "audit_counts",
     "check_lengths",
     "count",
-    "demographic_parity_gap",
     "encode_attribute",
     "encode_classes",
     "encode_label",
-    "equalized_odds_gap",
-    "false_positive_rate",
-    "group_accuracy",
     "interval",
-    "metrics",
     "read_aim",
     "resample",
-    "selection_rate",
-    "true_positive_rate",
-    "undefined",
-    "worst_group_accuracy",
 ]

@@ -14,6 +14,23 @@ from jaxtyping import Float
 
 from raan.fairness.counts import Counts
 
+__all__ = [
+    "NAMES",
+    "Metrics",
+    "accuracy",
+    "attribute_accuracy",
+    "demographic_parity_gap",
+    "equalized_odds_gap",
+    "false_positive_rate",
+    "group_accuracy",
+    "measure",
+    "metrics",
+    "selection_rate",
+    "true_positive_rate",
+    "undefined",
+    "worst_group_accuracy",
+]
+
 PerGroup: TypeAlias = Float[np.ndarray, "*lead attribute-1"]
 PerGroupAndClass: TypeAlias = Float[np.ndarray, "*lead attribute-1 label"]
 Values: TypeAlias = Float[np.ndarray, "*lead"]
