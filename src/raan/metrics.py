@@ -21,6 +21,7 @@ __all__ = [
     "UndefinedMetricWarning",
     "accuracy",
     "demographic_parity_gap",
+    "equal_opportunity_gap",
     "equalized_odds_gap",
     "worst_group_accuracy",
 ]
@@ -64,6 +65,17 @@ def equalized_odds_gap(
     return _measure(
         fairness.equalized_odds_gap, y_true, y_pred, sensitive_features, min_count, aggregate=aggregate
     )
+
+
+def equal_opportunity_gap(
+    y_true: object, y_pred: object, *, sensitive_features: object, min_count: int = 1
+) -> float:
+    """The largest difference between two groups in the true positive rate of the second class.
+
+    With more than two classes it is the largest over all of them. With `min_count`, rates over fewer samples than
+    that make it undefined.
+    """
+    return _measure(fairness.equal_opportunity_gap, y_true, y_pred, sensitive_features, min_count)
 
 
 def worst_group_accuracy(

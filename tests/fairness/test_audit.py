@@ -234,7 +234,7 @@ def test_the_table_is_aligned_plain_text():
     assert lines[0].startswith("Fairness audit of 77 samples: 2 classes, 3 groups (95% bootstrap intervals")
     assert lines[2].startswith("accuracy                   97.4% [ ")
     assert lines[3] == "worst-group accuracy      undefined"
-    header, *rows = lines[7:11]
+    header, *rows = lines[lines.index("", 2) + 1 :][:4]
     titles = ["group", "count", "accuracy", "class", "selected", "true positives", "false positives"]
     assert header.split() == " ".join(titles).split()
     assert [row[:16] for row in rows] == ["a             40", "b             31", "c              5"]
@@ -252,9 +252,10 @@ def test_the_table_is_aligned_plain_text():
 def test_a_group_of_many_classes_is_named_on_its_first_line_only():
     rng = np.random.default_rng(0)
     lines = str(audit(*rng.integers(0, 3, (2, 300)), ["a", "b"] * 150)).splitlines()
-    rows = lines[8:14]
+    top = lines.index("", 2) + 1
+    rows = lines[top + 1 : top + 7]
     assert [row[:6].strip() for row in rows] == ["a", "", "", "b", "", ""]
-    place = lines[7].index("class")
+    place = lines[top].index("class")
     assert [row[place] for row in rows] == ["0", "1", "2"] * 2
 
 
@@ -298,7 +299,7 @@ def test_the_reading_says_what_could_not_be_computed_and_why():
     reading = audit([*y_true, 0], [*y_pred, 0], [*sex, None]).reading
     assert "Among the groups that can be measured, the worst-served group is class '1' with" in reading
     assert (
-        "Undefined: worst-group accuracy, equalized-odds gap (sum). "
+        "Undefined: worst-group accuracy, equalized-odds gap (sum), equal-opportunity gap. "
         "Why: no sample of class '1' with attribute 'c'."
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading

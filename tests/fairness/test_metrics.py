@@ -12,7 +12,13 @@ from sklearn.metrics import accuracy_score, recall_score
 from raan import fairness
 from reference import fairness_loops as loops
 
-SCALARS = ("accuracy", "worst_group_accuracy", "demographic_parity_gap", "equalized_odds_gap")
+SCALARS = (
+    "accuracy",
+    "worst_group_accuracy",
+    "demographic_parity_gap",
+    "equalized_odds_gap",
+    "equal_opportunity_gap",
+)
 TABLES = (
     "attribute_accuracy",
     "group_accuracy",
@@ -139,7 +145,7 @@ def test_neither_the_order_of_samples_nor_of_groups_matters(problem, random):
         np.testing.assert_allclose(getattr(after, field.name), expected, rtol=1e-12)
 
 
-def test_metrics_holds_the_four_metrics_of_every_run():
+def test_metrics_holds_all_metrics_of_every_run():
     problem = random_problem()
     counts = np.broadcast_to(counts_of(*problem), (5, 2, 3, 2))
     found = fairness.metrics(counts, min_count=2)

@@ -113,3 +113,10 @@ def equalized_odds_gap(label, attribute, prediction, classes, attributes, min_co
             combined = {"sum": sum(pair), "max": largest(pair), "mean": sum(pair) / 2}
             gaps.append(combined[aggregate])
     return largest(gaps)
+
+
+def equal_opportunity_gap(label, attribute, prediction, classes, attributes, min_count=1):
+    hit = true_positive_rate(label, attribute, prediction, classes, attributes, min_count)
+    measured = [1] if classes == 2 else range(classes)
+    pairs = combinations(range(attributes), 2)
+    return largest([abs(hit[first][k] - hit[second][k]) for first, second in pairs for k in measured])

@@ -82,6 +82,13 @@ AIMS: dict[str, Aim] = {
             key="equalized_odds",
             meaning="all groups have the same true and false positive rates",
         ),
+        Aim(
+            "equal_opportunity_gap",
+            "equal-opportunity gap",
+            "EOpp gap",
+            key="equal_opportunity",
+            meaning="all groups have the same true positive rate",
+        ),
     )
 }
 """The aims by their keys, in the order in which tables show them."""

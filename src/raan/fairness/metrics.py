@@ -20,6 +20,7 @@ __all__ = [
     "accuracy",
     "attribute_accuracy",
     "demographic_parity_gap",
+    "equal_opportunity_gap",
     "equalized_odds_gap",
     "false_positive_rate",
     "group_accuracy",
@@ -47,6 +48,7 @@ class Metrics:
     demographic_parity_gap: Values
     equalized_odds_gap: Values
     worst_group_accuracy: Values
+    equal_opportunity_gap: Values
 
     def map(self, change: Callable[[np.ndarray], np.ndarray]) -> "Metrics":
         """The metrics with each of them changed alike, such as one run of all taken."""
@@ -124,6 +126,15 @@ def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int
     true_positive = true_positive_rate(counts, min_count=min_count)
     false_positive = false_positive_rate(counts, min_count=min_count)
     return np.asarray(_AGGREGATES[aggregate](true_positive, false_positive).max(-1))
+
+
+def equal_opportunity_gap(counts: Counts, *, min_count: int = 1) -> Values:
+    """The largest difference between two groups in the true positive rate; of two classes, the second's alone.
+
+    With more than two classes, the largest over all of them.
+    """
+    gap = _spread(true_positive_rate(counts, min_count=min_count))
+    return np.asarray(gap[..., -1] if counts.shape[-1] == 2 else gap.max(-1))
 
 
 def undefined(
