@@ -73,3 +73,14 @@ def test_the_best_of_some_runs_is_the_saved_one_if_that_is_theirs(loaded, traine
     assert found.best_of(own) == found.chosen
     others = [run for run in trained if run.method != found.chosen.method]
     assert found.best_of(others) == choose(found.rule, others, found.plain)
+
+
+def test_the_part_of_the_saved_model_speaks_of_its_method(loaded):
+    boosting = run_of("Boosting", (80, 60))
+    fairer = run_of("AANReweighting", (80, 60), (74, 65), (70, 70))
+    found = settled(loaded, boosting, fairer, run_of("Other", (80, 60), (72, 71)), drop=0.05)
+    runs = list(records(found))
+    for saved in ("AANReweighting", "Other"):
+        (reading,) = (read(each, saved) for each in comparisons(runs, found.wish.rule))
+        assert reading.headlined == saved
+        assert headline(reading).startswith(f"{saved} narrows the")

@@ -164,8 +164,10 @@ def write(found: Fit, folder: Path, label: str, attribute: list[str], source: st
     card = model_card(found, label, attribute, source, str(out))
     (folder / "model-card.md").write_text(card, encoding="utf-8")
     stated = {key: explanation[key] for key in ("title", "verdict", "notes", "command")}
-    content = Content(records=runs, explanation=explanation, rule=found.wish.rule, **stated)
-    write_page(content, folder / "report.html")
+    shown = Content(
+        records=runs, explanation=explanation, rule=found.wish.rule, saved=found.chosen.method, **stated
+    )
+    write_page(shown, folder / "report.html")
 
 
 def _summary(found: Fit, out: Path, seconds: float) -> dict[str, Any]:

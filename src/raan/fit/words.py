@@ -13,14 +13,14 @@ def sentence(fit: Fit) -> str:
 
 
 def verdict(fit: Fit) -> tuple[str, ...]:
-    """What the report begins with: the saved model and what it changes, then why its parts may name another."""
+    """What the report begins with: the saved model and what it changes, then what its parts compare."""
     which = f"{fit.chosen.method}{', a plain model' if fit.chosen.plain else ''}"
     first, *more = _sentences(fit)
     return (
         f"Saved: {which}. {first}",
         *more,
-        "The saved model was chosen against the most accurate plain model of all, network or boosting. Each part "
-        "of this report holds its methods against plain training of their own kind, so it may name another one.",
+        "The saved model was chosen against the most accurate plain model of all, network or boosting. The parts "
+        "of this report hold each method, over all of its starts, against plain training of its own kind.",
     )
 
 

@@ -13,12 +13,13 @@ Paper: TypeAlias = Mapping[tuple[str, str, str], tuple[float, float]]
 
 @dataclass(frozen=True)
 class Content:
-    """The runs and everything said about them.
+    """The runs and everything stated about them.
 
     `rule` chooses the points that are shown; `explanation` is what an `.explain.json` holds:
-    the weights RAAN gave and maps of embeddings. `verdict` is said before all else, where there is one over all
+    the weights RAAN gave and maps of embeddings. `verdict` stands before all else, where there is one over all
     parts: a headline, then small print. `notes` are sentences for the reader, such as what is missing;
-    `command` is what makes the same report again.
+    `command` is what makes the same report again. `saved` is the method whose model was saved, where one was: the
+    headline of its part is about it.
     """
 
     title: str
@@ -29,3 +30,4 @@ class Content:
     verdict: Sequence[str] = ()
     notes: Sequence[str] = ()
     command: str = ""
+    saved: str = ""

@@ -37,6 +37,7 @@ def load(sources: Sequence[str | Path], results: str | Path = "results") -> Cont
         paper={key: number for part in parts for key, number in (part.paper or {}).items()},
         rule=parts[0].rule,
         verdict=parts[0].verdict if len(parts) == 1 else (),
+        saved=parts[0].saved if len(parts) == 1 else "",
         notes=[*(note for part in parts for note in part.notes), *_other_rules(parts)],
         command="\n".join(filter(None, (part.command for part in parts))),
     )
@@ -100,6 +101,7 @@ def _file(path: Path) -> Content:
             *([going_on] if journal.is_file() else []),
         ],
         command=stated.get("command", ""),
+        saved=stated.get("saved", {}).get("method", ""),
     )
 
 
@@ -147,6 +149,8 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
             for entry in found.get(key, ()):
                 if missing := names - set(entry):
                     raise ValueError(f"{', '.join(sorted(missing))} is missing in {key}")
+        if not isinstance(found.get("saved", {}), dict):
+            raise ValueError("saved is no model")
         for key in _STATED:
             words = [found.get(key, "")] if key in ("title", "command") else found.get(key, [])
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):

@@ -9,7 +9,7 @@ from raan.report.content import Content
 from raan.report.explanation_charts import feature_chart, map_chart, weight_chart
 from raan.report.measures import group_name, rule_in_words, several
 from raan.report.method_charts import group_chart, path_charts, trade_off_charts
-from raan.report.reading import Reading, best, read
+from raan.report.reading import Reading, read
 from raan.report.sheets import (
     budget_table,
     chosen_table,
@@ -119,7 +119,9 @@ def outline(content: Content) -> Outline:
 
 def readings_of(content: Content) -> list[Reading]:
     """One reading for each data set and style; runs of which none can be compared yet are an error."""
-    readings = [reading for each in comparisons(content.records, content.rule) if (reading := read(each))]
+    readings = [
+        reading for each in comparisons(content.records, content.rule) if (reading := read(each, content.saved))
+    ]
     if not readings:
         raise ValueError(
             f"{several(len(content.records), 'run')} and no method with a seed that all of its configurations "
@@ -136,7 +138,7 @@ def numbered(records: Sequence[Record]) -> dict[str, int]:
 
 
 def _section(id: str, reading: Reading, content: Content, numbers: Mapping[str, int]) -> Section:
-    pick = best(reading, reading.rivals, "validation")
+    pick = reading.headlined
     return Section(
         id=id,
         name=reading.name,

@@ -23,6 +23,7 @@ class Reading:
     chosen: Mapping[str, Choice]
     against: str
     baseline: Choice
+    saved: str = ""  # the method whose model was saved
 
     @property
     def rivals(self) -> tuple[str, ...]:
@@ -30,12 +31,17 @@ class Reading:
         return tuple(method for method in self.chosen if method != self.against)
 
     @property
+    def headlined(self) -> str | None:
+        """The method to speak of: the one whose model was saved, if it is here, else the best on validation rows."""
+        return self.saved if self.saved in self.rivals else best(self, self.rivals, "validation")
+
+    @property
     def name(self) -> str:
         """The data set, and the style where there is one."""
         return ", ".join(filter(None, (self.comparison.data, self.comparison.style)))
 
 
-def read(comparison: Comparison) -> Reading | None:
+def read(comparison: Comparison, saved: str = "") -> Reading | None:
     """What the comparison's rule chooses; None where no method has a seed that all of its candidates have."""
     if not comparison.methods:
         return None
@@ -47,6 +53,7 @@ def read(comparison: Comparison) -> Reading | None:
         {method: choose(paths, comparison.rule) for method, paths in comparison.methods.items()},
         name,
         held_against,
+        saved,
     )
 
 

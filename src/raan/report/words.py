@@ -12,12 +12,12 @@ from raan.results.summary import paired
 
 
 def headline(reading: Reading) -> str:
-    """The most important sentence: what the method that did best on validation rows changes on test rows.
+    """The most important sentence: what the saved method, or the best on validation rows, changes on test rows.
 
     It is not picked by its test rows, where the luckiest of many methods would win.
     """
     now = level(reading.baseline, reading.aim).mean
-    pick = best(reading, reading.rivals, "validation")
+    pick = reading.headlined
     if math.isnan(now) or (reading.rivals and pick is None):
         return f"The {reading.aim.title} is not defined on these rows: {'; '.join(_reasons(reading))}."
     if pick is None:
@@ -27,8 +27,13 @@ def headline(reading: Reading) -> str:
         )
     then = level(reading.chosen[pick], reading.aim).mean
     if reading.aim.gain(then - now) <= 0:
+        none = (
+            "No method improves"
+            if pick == best(reading, reading.rivals, "validation")
+            else f"{pick} does not improve"
+        )
         return (
-            f"No method improves on {reading.against} here: with {pick}, {_subject(reading)} goes "
+            f"{none} on {reading.against} here: with {pick}, {_subject(reading)} goes "
             f"from {percent(now)} % to {percent(then)} %."
         )
     verb = "raises" if reading.aim.more_is_better else "narrows"
@@ -39,7 +44,7 @@ def headline(reading: Reading) -> str:
 
 def sureness(reading: Reading) -> str:
     """How sure the headline is, and which method is ahead on test rows if it is another one."""
-    pick = best(reading, reading.rivals, "validation")
+    pick = reading.headlined
     if pick is None:
         return ""
     sentences = [_settled(shift(reading.chosen[pick], reading.baseline, reading.aim), reading.against)]
