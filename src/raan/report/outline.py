@@ -119,9 +119,8 @@ def outline(content: Content) -> Outline:
 
 def readings_of(content: Content) -> list[Reading]:
     """One reading for each data set and style; runs of which none can be compared yet are an error."""
-    readings = [
-        reading for each in comparisons(content.records, content.rule) if (reading := read(each, content.saved))
-    ]
+    read_all = (read(each, content.saved) for each in comparisons(content.records, content.rule))
+    readings = list(filter(None, read_all))
     if not readings:
         raise ValueError(
             f"{several(len(content.records), 'run')} and no method with a seed that all of its configurations "

@@ -32,7 +32,7 @@ class Reading:
 
     @property
     def headlined(self) -> str | None:
-        """The method to speak of: the one whose model was saved, if it is here, else the best on validation rows."""
+        """The method to speak of: the saved model's, if it is among these, else the best on validation rows."""
         return self.saved if self.saved in self.rivals else best(self, self.rivals, "validation")
 
     @property

@@ -27,13 +27,10 @@ def headline(reading: Reading) -> str:
         )
     then = level(reading.chosen[pick], reading.aim).mean
     if reading.aim.gain(then - now) <= 0:
-        none = (
-            "No method improves"
-            if pick == best(reading, reading.rivals, "validation")
-            else f"{pick} does not improve"
-        )
+        others = best(reading, reading.rivals, "validation") != pick
+        which = f"{pick} does not improve" if others else "No method improves"
         return (
-            f"{none} on {reading.against} here: with {pick}, {_subject(reading)} goes "
+            f"{which} on {reading.against} here: with {pick}, {_subject(reading)} goes "
             f"from {percent(now)} % to {percent(then)} %."
         )
     verb = "raises" if reading.aim.more_is_better else "narrows"
