@@ -76,5 +76,7 @@ def test_probabilities_are_no_predictions(table):
     frame.assign(said=[f"{row / 2000:.4f}" for row in range(1, len(frame) + 1)]).to_csv(table, index=False)
     result = raan("audit", table, *COLUMNS)
     assert result.returncode == 2
-    assert "holds '0.0" in said(result)
-    assert "Are these probabilities or scores?" in said(result)
+    assert "--prediction holds '0.0" in said(result)
+    assert "more values that --label never has: expected classes; are these probabilities or scores?" in said(
+        result
+    )

@@ -364,7 +364,7 @@ def test_options_out_of_range_are_refused(options, message):
     ("columns", "message"),
     [
         (([0, 1], [0, 1, 1], ["a"]), "rows differ: y_true has 2, y_pred has 3, sensitive_features has 1"),
-        (([0, 1], [0.2, 0.7], ["a", "b"]), "y_pred holds 0.2 at row 0: classes are numbers from 0 up or"),
+        (([0, 1], [0.2, 0.7], ["a", "b"]), "y_pred holds 0.2 at row 0: expected classes: numbers from 0 up or"),
         (([0, None], [0, 1], ["a", "b"]), "y_true is missing in 1 of 2 rows, first at row 1"),
         (([1, 1], [1, 1], ["a", "b"]), "y_true and y_pred hold one class only, '1': expected at least two"),
         (([0, 1], [0, 1], [None, None]), "sensitive_features is unknown"),

@@ -193,20 +193,20 @@ def test_a_million_rows_of_text_are_encoded_quickly():
 FAULTY_LABELS = {
     "missing": (
         ["a", None, "b", None],
-        "label is missing in 2 of 4 rows, first at row 1: every sample needs",
+        "label is missing in 2 of 4 rows, first at row 1: expected a class for every sample; drop",
     ),
     "nan": (np.array([0, 1, np.nan]), "label is missing in 1 of 3 rows, first at row 2"),
     "pandas.NA": (pd.Series([0, None, 1], dtype="Int64"), "label is missing in 1 of 3 rows, first at row 1"),
     "negative": (
         [1, 1, 1, -1, -1],
-        "label holds -1 at row 3: classes are numbers from 0 up or strings; e.g. map {-1, 1} to {0, 1}",
+        "label holds -1 at row 3: expected classes: numbers from 0 up or strings; e.g. map {-1, 1} to {0, 1}",
     ),
     "fraction": (
         [0, 1, 0.25],
-        "label holds 0.25 at row 2: classes are numbers from 0 up or strings; e.g. take",
+        "label holds 0.25 at row 2: expected classes: numbers from 0 up or strings; e.g. take",
     ),
-    "infinite": ([0, np.inf], "label holds inf at row 1: classes are numbers from 0 up or strings"),
-    "date": (np.array(["2020-01-01"], dtype="datetime64[D]"), "label holds 2020-01-01 at row 0: classes are"),
+    "infinite": ([0, np.inf], "label holds inf at row 1: expected classes: numbers from 0 up or strings"),
+    "date": (np.array(["2020-01-01"], dtype="datetime64[D]"), "label holds 2020-01-01 at row 0: expected classes"),
     "one class": ([3, 3, 3], "label holds one class only, '3': expected at least two"),
     "empty": ([], "label is empty: expected at least one row"),
     "two columns": (np.zeros((4, 2)), "label has shape (4, 2): expected one dimension, one class per row"),
@@ -281,7 +281,7 @@ def test_errors_name_the_callers_argument():
 def test_lengths_that_differ_are_all_named():
     message = message_of(ValueError, check_lengths, X=[1, 2], y=np.zeros(3), sensitive_features=torch.zeros(2))
     assert message == (
-        "the numbers of rows differ: X has 2, y has 3, sensitive_features has 2; "
+        "the numbers of rows differ: X has 2, y has 3, sensitive_features has 2: "
         "expected one row per sample in each"
     )
 

@@ -99,7 +99,7 @@ def read_weight(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | Non
 def read_attribute(sensitive_features: Any, missing: Missing, rows: int) -> Codes:
     """The groups, several columns crossed; rows of unknown attribute as `missing` says."""
     with naming("sensitive_features"):
-        codes = _encode(sensitive_features, missing)
+        codes = encode_attribute(sensitive_features, allow_unknown=missing == "group")
     check_rows("sensitive_features", len(codes.codes), rows)
     unknown = codes.codes == UNKNOWN
     if missing == "ignore" or not unknown.any():
@@ -111,16 +111,6 @@ def read_attribute(sensitive_features: Any, missing: Missing, rows: int) -> Code
             "them a group"
         )
     return Codes(np.where(unknown, len(codes.names), codes.codes), (*codes.names, "unknown"))
-
-
-def _encode(sensitive_features: Any, missing: Missing) -> Codes:
-    """The groups; if nobody's is known, that is an error unless the unknown are a group."""
-    try:
-        return encode_attribute(sensitive_features)
-    except ValueError as error:
-        if missing == "group" and "unknown (None or NaN) in all" in str(error):
-            return Codes(np.full(len(sensitive_features), UNKNOWN), ())
-        raise
 
 
 def check_rows(argument: str, found: int, rows: int) -> None:

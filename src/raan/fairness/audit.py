@@ -7,7 +7,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Float
 
-from raan.errors import InputError
+from raan.errors import InputError, Message, Option
 from raan.fairness.bootstrap import Estimate, estimate
 from raan.fairness.counts import Counts, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
@@ -115,7 +115,8 @@ def _encode(y_true: object, y_pred: object, sensitive_features: object) -> tuple
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
     if len(label.names) < 2:
-        raise ValueError(f"y_true and y_pred hold one class only, {label.names[0]!r}: expected at least two")
+        both = Message(Option("y_true"), " and ", Option("y_pred"))
+        raise InputError(both, f"hold one class only, {label.names[0]!r}", "at least two")
     _check_classes(label, prediction)
     return label, prediction, attribute
 
@@ -124,9 +125,12 @@ def _check_classes(label: Codes, prediction: Codes) -> None:
     """Raise a ValueError for predictions that look like probabilities or scores: each would be a class."""
     unseen = [label.names[code] for code in np.setdiff1d(prediction.codes, label.codes)]
     if len(unseen) > MOST_UNSEEN or any(map(_is_share, unseen)):
-        raise ValueError(
-            f"y_pred holds {unseen[0]!r} and {len(unseen) - 1:,} more values that y_true never has: expected "
-            "classes. Are these probabilities or scores? Cut them at a threshold first"
+        more = f"holds {unseen[0]!r} and {len(unseen) - 1:,} more values that "
+        raise InputError(
+            Option("y_pred"),
+            Message(more, Option("y_true"), " never has"),
+            "classes",
+            "are these probabilities or scores? Cut them at a threshold first",
         )
 
 

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Int
 
+from raan.errors import InputError, InputTypeError, Message, Option
+
 UNKNOWN = -1
 """The code of a missing attribute. As an index it is the last slot of an axis, where metrics keep it."""
 
@@ -36,23 +38,27 @@ class _Column:
     place: Int[np.ndarray, "row"]
 
 
-def encode_attribute(sensitive_features: object, *, argument: str = "sensitive_features") -> Codes:
+def encode_attribute(
+    sensitive_features: object, *, argument: str = "sensitive_features", allow_unknown: bool = False
+) -> Codes:
     """Codes of one attribute, or of the combinations that occur of several (the columns of a 2-D input).
 
-    None, NaN, NaT and pandas.NA are unknown, and a row with any unknown part is unknown. Names are
+    None, NaN, NaT and pandas.NA are unknown, and a row with any unknown part is unknown; that all rows are is an
+    error, unless it is allowed. Names are
     sorted: numbers by value, text by letters, mixtures as text. Crossed names read "Black × Female".
     """
     table = _as_array(sensitive_features, argument)
     if table.ndim > 2 or 0 in table.shape:
-        raise ValueError(
-            f"{argument} has shape {table.shape}: expected at least one row, and one column or several to cross"
-        )
+        expected = "at least one row, and one column or several to cross"
+        raise InputError(Option(argument), f"has shape {table.shape}", expected)
     columns = table.reshape(len(table), -1).T
     crossed = reduce(_cross, (_encode(_factorise(column, argument)) for column in columns))
-    if not crossed.names:
-        raise ValueError(
-            f"{argument} is unknown (None or NaN) in all {len(table)} rows: "
-            "expected at least one known value; there are no groups to compare"
+    if not (crossed.names or allow_unknown):
+        raise InputError(
+            Option(argument),
+            f"is unknown (None or NaN) in all {len(table)} rows",
+            "at least one known value",
+            "there are no groups to compare",
         )
     return crossed
 
@@ -61,7 +67,7 @@ def encode_label(label: object, *, argument: str = "label") -> Codes:
     """Codes of the classes of one column, each the position among the sorted distinct values."""
     (codes,) = encode_classes(**{argument: label})
     if len(codes.names) < 2:
-        raise ValueError(f"{argument} holds one class only, {codes.names[0]!r}: expected at least two")
+        raise InputError(Option(argument), f"holds one class only, {codes.names[0]!r}", "at least two")
     return codes
 
 
@@ -88,8 +94,9 @@ def check_lengths(**columns: Sized) -> None:
     """Raise a ValueError that names every column with its length, unless all are equally long."""
     lengths = {argument: len(column) for argument, column in columns.items()}
     if len(set(lengths.values())) > 1:
-        described = ", ".join(f"{argument} has {length}" for argument, length in lengths.items())
-        raise ValueError(f"the numbers of rows differ: {described}; expected one row per sample in each")
+        first, *others = ((Option(argument), f" has {length}") for argument, length in lengths.items())
+        found = Message(*first, *(part for each in others for part in (", ", *each)))
+        raise InputError("the numbers of rows", Message("differ: ", found), "one row per sample in each")
 
 
 def _as_array(column: object, argument: str) -> np.ndarray:
@@ -101,13 +108,13 @@ def _as_array(column: object, argument: str) -> np.ndarray:
     try:
         array = np.asarray(column)
     except ValueError as error:
-        raise ValueError(
-            f"{argument} cannot be read as an array ({error}): expected rows of one length"
-        ) from error
+        came = f"cannot be read as an array ({error})"
+        raise InputError(Option(argument), came, "rows of one length") from error
     if array.ndim == 0:
-        raise TypeError(
-            f"{argument} is a {type(column).__name__}: expected a list, a numpy array, a torch tensor, "
-            "or a Series or DataFrame of pandas or polars"
+        raise InputTypeError(
+            Option(argument),
+            f"is a {type(column).__name__}",
+            "a list, a numpy array, a torch tensor, or a Series or DataFrame of pandas or polars",
         )
     if isinstance(column, list | tuple) and array.dtype.kind not in _SORTABLE_KINDS:
         return np.asarray(column, dtype=object)  # numpy alone would turn ["a", nan] into ["a", "nan"]
@@ -122,7 +129,7 @@ def is_tensor(column: object) -> bool:
 def _tensor_as_array(tensor: Any, argument: str) -> np.ndarray:
     """The tensor's values in numpy; bfloat16, which numpy lacks, is widened."""
     if not tensor.ndim:
-        raise TypeError(f"{argument} is a tensor of one number: expected one value per row")
+        raise InputTypeError(Option(argument), "is a tensor of one number", "one value per row")
     plain = tensor.detach().cpu()
     return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
 
@@ -136,9 +143,8 @@ def _factorise(column: np.ndarray, argument: str) -> _Column:
     try:
         places = {value: place for place, value in enumerate(dict.fromkeys(rows))}
     except TypeError as error:
-        raise TypeError(
-            f"{argument} holds values that cannot be grouped ({error}): expected text or numbers"
-        ) from error
+        came = f"holds values that cannot be grouped ({error})"
+        raise InputTypeError(Option(argument), came, "text or numbers") from error
     return _Column(tuple(places), np.fromiter(map(places.__getitem__, rows), np.int64, len(rows)))
 
 
@@ -184,12 +190,14 @@ def _class_column(column: object, argument: str) -> _Column:
     """The distinct classes of a column that has one legal class in every row, and at least one row."""
     array = _as_array(column, argument)
     if array.ndim != 1:
-        raise ValueError(
-            f"{argument} has shape {array.shape}: expected one dimension, one class per row; "
-            "pass a single column, or the argmax(axis=1) of scores"
+        raise InputError(
+            Option(argument),
+            f"has shape {array.shape}",
+            "one dimension, one class per row",
+            "pass a single column, or the argmax(axis=1) of scores",
         )
     if not len(array):
-        raise ValueError(f"{argument} is empty: expected at least one row")
+        raise InputError(Option(argument), "is empty", "at least one row")
     factorised = _factorise(array, argument)
     _check_classes(factorised, argument)
     return factorised
@@ -199,16 +207,20 @@ def _check_classes(column: _Column, argument: str) -> None:
     """Raise a ValueError at the first row whose value is missing or cannot be a class."""
     missing = _rows_where(column, _is_missing)
     if len(missing):
-        raise ValueError(
-            f"{argument} is missing in {len(missing)} of {len(column.place)} rows, "
-            f"first at row {missing[0]}: every sample needs a class; drop those rows"
+        raise InputError(
+            Option(argument),
+            f"is missing in {len(missing)} of {len(column.place)} rows, first at row {missing[0]}",
+            "a class for every sample",
+            "drop those rows",
         )
     strange = _rows_where(column, lambda value: not _is_class(value))
     if len(strange):
         value = column.values[column.place[strange[0]]]
-        raise ValueError(
-            f"{argument} holds {value} at row {strange[0]}: classes are numbers from 0 up or strings; "
-            f"e.g. {_class_advice(value)}"
+        raise InputError(
+            Option(argument),
+            f"holds {value} at row {strange[0]}",
+            "classes: numbers from 0 up or strings",
+            f"e.g. {_class_advice(value)}",
         )
 
 

@@ -68,10 +68,8 @@ def read_attribute(values: object) -> Codes:
     table = np.asarray(values.tolist() if isinstance(values, Tensor) else values, dtype=object)
     if not table.ndim:
         raise TypeError(f"sensitive_features is {values!r}; expected one value for each sample")
-    # A whole training set of unknown attributes is an error, a batch of them is not: a known row stands on top.
-    known = np.full((1, *table.shape[1:]), "known", dtype=object)
-    codes = encode_attribute(np.concatenate([known, table]))
-    return Codes(codes.codes[1:], codes.names)
+    # A whole training set of unknown attributes is an error, a batch of them is not.
+    return encode_attribute(table, allow_unknown=True)
 
 
 def _as_numbers(values: object) -> Tensor | None:

@@ -115,9 +115,7 @@ def _coordinates(column: Shaped[np.ndarray, "row"]) -> Float[np.ndarray, "row di
 
 def _codes(column: Shaped[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
     """The number of each value's category, UNKNOWN where it is missing, which it may be everywhere."""
-    # A column of nothing but missing values is an error to `encode_attribute`: a known row stands on top.
-    topped = np.concatenate([np.array(["known"], dtype=object), column.astype(object)])
-    return encode_attribute(topped, argument="X").codes[1:]
+    return encode_attribute(column.astype(object), argument="X", allow_unknown=True).codes
 
 
 def _standardise(values: Float[np.ndarray, "row"]) -> Float[np.ndarray, "row 1"]:
