@@ -56,7 +56,7 @@ def measure(path: Path) -> None:
             )
     seconds = time.perf_counter() - start
     size = path.stat().st_size / 1e6
-    print(loaded.table)
+    print(loaded)
     print(f"{size:.0f} MB in {seconds:.1f} s; peak {peak():.2f} GB, of which {imported:.2f} GB are imports")
 
 

@@ -167,7 +167,7 @@ def test_missing_columns_are_all_named_with_what_is_there_instead() -> None:
 def test_an_unknown_category_is_zeros_where_nothing_was_pooled_and_is_warned_of() -> None:
     frame = FRAME.assign(job="pilot")
     with pytest.warns(
-        DataWarning, match="'job': 6 of 6 rows have a category that no training row had, such as 'pilot'"
+        DataWarning, match="'job' has a category that no training row had in 6 of 6 rows, such as 'pilot'"
     ):
         features = fitted().transform(frame)
     assert features[:, 2:6].tolist() == [[0] * 4] * 6

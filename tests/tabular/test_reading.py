@@ -17,10 +17,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raan.data import Layout
-from raan.fairness.groups import Codes
 from raan.tabular import delimited as module
-from raan.tabular.columns import MISSING, Column, Numbers, Strange, name_of
-from raan.tabular.reading import read, settle_types
+from raan.tabular.columns import MISSING, Column, Numbers, Strange, Words, name_of
+from raan.tabular.reading import read
 
 TEXT = "age,job,sex\n31,clerk,f\n45,cook,m\n,?,f\n"
 in_tmp = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -142,21 +141,8 @@ def test_numbers_and_bools_of_polars_are_read(dtype: type[pl.DataType]) -> None:
     assert contents(pl.DataFrame({"x": pl.Series([1, None, 0]).cast(dtype)})) == {"x": expected}
 
 
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pd.DataFrame({"x": [1]}).to_parquet(tmp_path / "table.parquet")
-
-    def missing(*arguments: object, **options: object) -> None:
-        raise ImportError("Missing optional dependency 'pyarrow'")
-
-    monkeypatch.setattr(pd, "read_parquet", missing)
-    with pytest.raises(
-        ImportError, match=r"reading Parquet needs the extra 'parquet': pip install 'raan\[parquet\]'"
-    ):
-        read(tmp_path / "table.parquet")
-
-
 def test_types_are_settled_over_all_chunks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "CHUNK", 2)
+    monkeypatch.setattr(module, "BLOCK", 20)
     lines = ["n,w,mixed,bool,late", "1,a,007,true,", "2,b,8,FALSE,", ",c,x,True,", "4,,1.50,no,5", ",,,,6"]
     assert contents(written("\n".join(lines))) == {
         "n": [1, 2, None, 4, None],
@@ -176,15 +162,47 @@ def test_columns_asked_for_as_text_keep_their_zeros(written: Callable[..., Path]
 def test_progress_is_told_in_bytes_up_to_the_whole(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "CHUNK", 1000)
+    monkeypatch.setattr(module, "BLOCK", 4000)
     path = written("x,y\n" + "1,2\n" * 20_000)
     told: list[tuple[int, int | None]] = []
     read(path, progress=lambda done, total: told.append((done, total)))
-    size = 2 * path.stat().st_size  # it is gone through twice
+    size = path.stat().st_size
     assert {total for _, total in told} == {size}
     assert [done for done, _ in told] == sorted(done for done, _ in told)
     assert told[-1] == (size, size)
     assert len(told) > 3
+
+
+@pytest.mark.parametrize("row", ['7, "x, y"', '7,"x, y"', ' 7,"x, y"', '"7","x, y"'])
+def test_quotes_that_come_late_and_after_space_are_read(
+    written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, row: str
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 64)
+    found = contents(written("n,w\n" + "1,a b\n" * 40 + row + "\n2, c\n"))
+    assert found == {"n": [1] * 40 + [7, 2], "w": ["a b"] * 40 + ["x, y", "c"]}
+
+
+def test_a_quote_that_is_never_closed_is_told_by_its_line_however_late(
+    written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 64)
+    with pytest.raises(ValueError, match=r"table.csv, line 42 cannot be read \(unexpected end of data"):
+        read(written("n,w\n" + "1,a b\n" * 40 + '7,"x\n8,y\n'))
+
+
+def test_any_character_may_separate_the_columns(written: Callable[..., Path]) -> None:
+    assert contents(written("a§b\n1§x,y\n2§z\n"), layout=Layout(delimiter="§")) == {"a": [1, 2], "b": ["x,y", "z"]}
+
+
+def test_numbers_in_any_spelling_are_numbers(written: Callable[..., Path]) -> None:
+    assert contents(written("x,y\n+1,1\n 2e1 ,2\n NA ,3\n.5,4\n"))["x"] == [1, 20, None, 0.5]
+
+
+def test_words_that_come_after_numbers_leave_these_as_they_were_written(
+    written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "BLOCK", 32)
+    assert contents(written("x,y\n" + "007,1\n" * 20 + "x,2\n"))["x"] == ["007"] * 20 + ["x"]
 
 
 cells = st.text(
@@ -233,7 +251,7 @@ def test_what_pythons_csv_writes_is_read_back(
             r"table.csv, line 3 cannot be read \(unexpected end of data\): .*quotes",
         ),
         ('a,b\n1,2\n3,"4"5\n', r"table.csv, line 3 cannot be read \(',' expected after '\"'"),
-        ("a,b\n1," + "x" * 200_000 + "\n", r"table.csv, line 2 cannot be read \(field larger than field limit"),
+        ('a,b\n1,"' + "x" * 200_000 + '"\n', r"table.csv, line 2 cannot be read \(field larger than field limit"),
         ("a,b\n1,2\n3,\0\n", r"table.csv, line 3 has a NUL byte"),
         ("a,b\n1,2\n".encode("utf-16-le"), r"table.csv, line 1 has a NUL byte: .* UTF-16"),
         (b"a,b\n1,2\n3,caf\xe9\n", r"table.csv, line 3 has the byte 0xe9: expected utf-8; .*encoding='latin-1'"),
@@ -339,7 +357,7 @@ def test_any_bytes_are_read_or_refused_with_the_file_named(
 
 def settled(frame: object, **types: str) -> dict[str, list[object]]:
     sheet = read(frame)
-    return {name: values(column) for name, column in settle_types(sheet, sheet.columns, types).items()}
+    return {name: values(column) for name, column in sheet.settle(sheet.columns, types).items()}
 
 
 def test_a_column_of_numbers_with_a_fault_is_told_by_its_line(written: Callable[..., Path]) -> None:
@@ -372,8 +390,8 @@ def test_types_can_be_said() -> None:
 
 def test_numbers_as_categories_are_sorted_by_value() -> None:
     frame = pd.DataFrame({"code": [10, 2, 2.5]})
-    column = settle_types(read(frame), ["code"], {"code": "category"})["code"]
-    assert isinstance(column, Codes)
+    column = read(frame).settle(["code"], {"code": "category"})["code"]
+    assert isinstance(column, Words)
     assert column.names == ("2", "2.5", "10")
 
 

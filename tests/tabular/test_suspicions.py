@@ -3,9 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.fairness.groups import Codes
 from raan.tabular import suspicions as module
-from raan.tabular.columns import Numbers
+from raan.tabular.columns import Numbers, Words
 from raan.tabular.suspicions import areas_under_curve, telling
 
 
@@ -28,7 +27,7 @@ def test_too_few_rows_say_nothing() -> None:
 
 def test_a_category_that_was_never_seen_tells_nothing() -> None:
     codes = np.tile([0, 1], 100)
-    alone = Codes(np.arange(200), tuple(map(str, range(200))))
+    alone = Words(np.arange(200), tuple(map(str, range(200))))
     assert telling(alone, codes, 2).tolist() == [0.5, 0.5]
 
 

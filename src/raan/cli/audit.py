@@ -16,7 +16,8 @@ from raan.fairness.aims import AIMS
 
 if TYPE_CHECKING:
     from raan.fairness.findings import Audit
-    from raan.tabular.columns import Sheet
+    from raan.tabular.columns import Words
+    from raan.tabular.sheet import Sheet
 
 
 RENAMED = {"y_true": "label", "y_pred": "prediction", "sensitive_features": "attribute"}
@@ -89,12 +90,9 @@ def _classes(sheet: Sheet, name: str, argument: str) -> Any:
     """The column's classes as words; 1 and 1.0 are one."""
     import numpy as np
 
-    from raan.fairness.groups import UNKNOWN
-    from raan.tabular.reading import check_names
-
-    check_names(sheet, [name], argument)
+    sheet.check_names([name], argument)
     column = _words(sheet, name)
-    absent = column.codes == UNKNOWN
+    absent = column.missing
     if absent.any():
         raise InputError(
             f"{sheet.place(int(absent.argmax()))}: the {argument} {name!r}",
@@ -109,19 +107,12 @@ def _groups(sheet: Sheet, names: list[str]) -> Any:
     """The attribute columns; None where a value is missing."""
     import numpy as np
 
-    from raan.tabular.reading import check_names
-
-    check_names(sheet, names, "attribute")
-    columns = (_words(sheet, name) for name in names)
-    return np.stack(
-        [np.take(np.array([*column.names, None], dtype=object), column.codes) for column in columns], axis=1
-    )
+    sheet.check_names(names, "attribute")
+    return np.stack([_words(sheet, name).objects for name in names], axis=1)
 
 
-def _words(sheet: Sheet, name: str) -> Any:
-    from raan.tabular.reading import settle_types
-
-    return settle_types(sheet, [name], {name: "category"})[name]
+def _words(sheet: Sheet, name: str) -> Words:
+    return sheet.settle([name], {name: "category"})[name].as_words()
 
 
 def _judge(found: Audit, metric: str, limit: float) -> None:

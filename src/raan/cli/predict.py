@@ -47,19 +47,19 @@ def predict(
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """
     from raan.fit.predictions import predict_file, written
-    from raan.study.own.rows import open_source
     from raan.tabular.lines import Layout
+    from raan.tabular.source import open_source
 
     model = _model(folder)
     with progress_bar(quiet) as bar:
-        task = bar.add_task("checking", total=None)
+        task = bar.add_task("predicting", total=None)
         source = open_source(data, Layout(delimiter, encoding, decimal))
         kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
         with warnings.catch_warnings(), written(out, data) as write:
             warnings.simplefilter("ignore")
-            bar.update(task, description="rows", total=source.rows)
-            said = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done))
-    _tell(said, source.rows, out, as_json, quiet)
+            bar.update(task, total=source.total)
+            rows, notes = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done))
+    _conclude(notes, rows, out, as_json, quiet)
 
 
 def _model(folder: Path) -> TableClassifier:
@@ -77,13 +77,13 @@ def _model(folder: Path) -> TableClassifier:
     return model
 
 
-def _tell(said: list[str], rows: int, out: Path, as_json: bool, quiet: bool) -> None:
-    """What was done, on standard error where the predictions go to standard output."""
+def _conclude(notes: list[str], rows: int, out: Path, as_json: bool, quiet: bool) -> None:
+    """Print what was done, on standard error where the predictions go to standard output."""
     to_stdout = str(out) == "-"
     if as_json and not to_stdout:
-        sys.stdout.write(json.dumps({"out": str(out), "rows": rows, "notes": said}, ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({"out": str(out), "rows": rows, "notes": notes}, ensure_ascii=False) + "\n")
     elif not quiet:
-        for text in said:
+        for text in notes:
             note(text)
         if not to_stdout:
             errors.print(f"{rows:,} rows predicted: {out}", markup=False, highlight=False, soft_wrap=True)

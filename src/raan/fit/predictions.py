@@ -7,11 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow
+from pyarrow.parquet import ParquetWriter
 
 from raan.files.write import write_whole
 from raan.fit.classifier import TableClassifier
-from raan.study.own.rows import Chunk, Features, Source
 from raan.tabular.reading import PARQUET
+from raan.tabular.source import Chunk, Features, Source
 from raan.tabular.words import listed, nearest
 
 Write = Callable[[pd.DataFrame], None]
@@ -24,19 +26,18 @@ def predict_file(
     source: Source,
     kept: Sequence[str],
     write: Write,
-    told: Callable[[int], None] = lambda done: None,
-) -> list[str]:
-    """Write the kept columns, the prediction and the probability of each class; what is to be warned of.
+    report: Callable[[int], None] = lambda done: None,
+) -> tuple[int, list[str]]:
+    """Write the kept columns, the prediction and the probability of each class; count the rows, and list warnings.
 
-    `told` learns how many rows are done.
+    It is reported how much of the source's total is done.
     """
-    features = Features(model.preprocessing, source.decimal)
-    features.check(source)
+    features = Features(model.preprocessing, source)
     _check_kept(source, kept, [PREDICTION, *map(probability, model.class_names)])
     for chunk in source.chunks():
         write(_frame(model, features, chunk, kept))
-        told(features.rows)
-    return list(features.warnings())
+        report(chunk.done)
+    return features.unfamiliar.rows, list(features.unfamiliar.notes())
 
 
 def probability(name: str) -> str:
@@ -48,7 +49,7 @@ def _frame(model: TableClassifier, features: Features, chunk: Chunk, kept: Seque
     found = features(chunk)
     said = {PREDICTION: model.predict_features(found)}
     said |= dict(zip(map(probability, model.class_names), model.probabilities(found).T, strict=True))
-    return pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(said)], axis=1)
+    return pd.concat([chunk.frame(kept), pd.DataFrame(said)], axis=1)
 
 
 def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> None:
@@ -101,11 +102,6 @@ def _text(stream: Any, delimiter: str) -> Write:
 @contextmanager
 def _parquet(part: Path) -> Iterator[Write]:
     """Frames as row groups of one file, of the types that the first one has."""
-    try:
-        import pyarrow  # type: ignore[import-untyped]
-        from pyarrow.parquet import ParquetWriter  # type: ignore[import-untyped]
-    except ImportError as error:
-        raise ImportError("Parquet is written by pyarrow: pip install 'raan[parquet]'") from error
     writer: Any = None
 
     def write(frame: pd.DataFrame) -> None:

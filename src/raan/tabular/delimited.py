@@ -1,17 +1,32 @@
-"""Delimited text (CSV, TSV) as columns: its lines are checked, then read in chunks."""
+"""Delimited text (CSV, TSV) as columns: read by arrow, a block at a time.
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+Arrow is quick, but lenient with quotes (one that is never closed ends with the file), and counts rows, not lines.
+So from the first quote on it is given what Python's csv has read, strictly; and whatever it refuses is looked for
+line by line.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import chain, islice
 from pathlib import Path
 
-import pandas as pd
+import pyarrow as pa
+from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 
 from raan.errors import InputError
-from raan.fairness.groups import Codes
-from raan.tabular.columns import Plain, Sheet, Strange, column_of, join, length, numbers_from_words
-from raan.tabular.lines import Layout, Progress, TextFile, check, line_of, opened, settle
+from raan.tabular.columns import Plain, join
+from raan.tabular.frames import column_of_text
+from raan.tabular.lines import Layout, Progress, TextFile, check, header, line_of, open_text, settle
+from raan.tabular.sheet import Sheet
 
-CHUNK = 100_000  # rows
+BLOCK = 1 << 20
+"""Bytes that arrow reads at a time; a line must fit into it."""
+
+ROWS = 5_000
+"""Rows with quotes that are looked at in one go."""
 
 
 def read_delimited(
@@ -22,83 +37,157 @@ def read_delimited(
     text: Collection[str] = (),
     progress: Progress | None = None,
 ) -> Sheet:
-    """The columns of a text file whose first line names them; those named in `text` are read as words.
-
-    The file is gone through twice, which is what the progress counts: its lines are checked, since pandas
-    would fill rows that are too short, and then read.
-    """
+    """The columns of a text file whose first line names them; those named in `text` are read as words."""
     file = settle(path, layout)
-    tell = progress or (lambda done, total: None)
-    names, rows = check(file, lambda done: tell(done, 2 * file.size))
+    names = header(file)
     named = {name: place for place, name in enumerate(names) if name}
-    columns = _read(file, len(names), named, missing, text, lambda done: tell(file.size + done, 2 * file.size))
-    _check_rows(file, rows, columns)
+    columns = _read(file, names, named, missing, text, lambda done: progress and progress(done, file.size))
     notes = tuple(
         f"column {place} of {path.name} has no name and is left out; name it in the first line to use it"
         for place, name in enumerate(names, 1)
         if not name
     )
-    return Sheet(path.name, rows, {**columns}, partial(_place, file), notes)
+    rows = len(next(iter(columns.values())))
+    return Sheet(path.name, rows, {**columns}, partial(place_of, file, 0), notes)
 
 
 def _read(
     file: TextFile,
-    width: int,
+    names: Sequence[str],
     named: Mapping[str, int],
     missing: Collection[str],
     text: Collection[str],
-    told: Callable[[int], None],
+    report: Callable[[int], object],
 ) -> dict[str, Plain]:
-    """The named columns; where a chunk holds numbers and another words, all are read again as words."""
+    """The named columns; those that are numbers up to some block, and words there, are read again as words."""
     parts: dict[str, list[Plain]] = {name: [] for name in named}
-    for chunk in _chunks(file, width, missing, [named[name] for name in named if name in text], told):
-        for name, place in named.items():
-            column = column_of(chunk[place], frozenset(missing))
-            assert not isinstance(column, Strange)  # text holds numbers and words only
+    absent, wordy = frozenset(missing), {*text}
+    for block in blocks(file, names, [*named.values()], missing=missing, report=report):
+        for name, words in zip(named, block.columns, strict=True):
+            column = column_of_text(words, absent, text=name in wordy, decimal=file.decimal)
             parts[name].append(column)
+            if column.type == "category":
+                wordy.add(name)
     joined = {name: join(parts.pop(name)) for name in named}
+    pa.default_memory_pool().release_unused()  # the features will need it
     mixed = {name: named[name] for name, column in joined.items() if column is None}
-    again = _read(file, width, mixed, missing, mixed, lambda done: None) if mixed else {}
-    columns = {name: again[name] if column is None else column for name, column in joined.items()}
-    return {name: column if name in text else _plain(column) for name, column in columns.items()}
+    again = _read(file, names, mixed, missing, mixed, lambda done: None) if mixed else {}
+    return {name: again[name] if column is None else column for name, column in joined.items()}
 
 
-def _chunks(
-    file: TextFile, width: int, missing: Collection[str], text: Collection[int], told: Callable[[int], None]
-) -> Iterator[pd.DataFrame]:
-    """The file as pandas reads it, so many rows at a time."""
-    with opened(file.path, file.encoding) as (stream, done):
-        chunks = pd.read_csv(
-            stream,
-            sep=file.delimiter,
-            decimal=file.decimal,
-            header=0,
-            names=range(width),
-            index_col=False,
-            dtype=dict.fromkeys(text, str),
-            keep_default_na=False,
-            na_values=list(missing),
-            skipinitialspace=True,
-            low_memory=False,  # it would settle types by parts of a chunk
-            chunksize=CHUNK,
-        )
-        for chunk in chunks:
-            yield chunk
-            told(done())
+def blocks(
+    file: TextFile,
+    names: Sequence[str],
+    places: Sequence[int],
+    *,
+    missing: Collection[str] = (),
+    report: Callable[[int], object] = lambda done: None,
+) -> Iterator[pa.RecordBatch]:
+    """The columns at these places as words, so many rows at a time; null where a word stands for a missing value.
+
+    It is reported how many bytes have been read.
+    """
+    called = [str(place) for place in range(len(names))]  # names may be empty
+    with open_text(file.path, file.encoding) as (text, done):
+        try:
+            yield from _reported(
+                open_csv(
+                    _Stream(_pieces(file, text)),
+                    ReadOptions(column_names=called, block_size=BLOCK),
+                    ParseOptions(delimiter=_delimiter(file), newlines_in_values=True),
+                    ConvertOptions(
+                        column_types=dict.fromkeys(called, pa.string()),
+                        include_columns=[called[place] for place in places],
+                        null_values=list(missing),
+                        strings_can_be_null=bool(missing),
+                    ),
+                ),
+                lambda: report(done()),
+            )
+        except (ValueError, csv.Error) as error:  # those of arrow are among them; that there is no row is one
+            check(file, names)
+            raise InputError(str(file.path), f"cannot be read ({error})", "rows of values") from error
+    report(file.size)
 
 
-def _plain(column: Plain) -> Plain:
-    """Numbers, where every word spells one: space around them made them words to pandas."""
-    numbers = numbers_from_words(column) if isinstance(column, Codes) and column.names else None
-    return column if numbers is None else numbers
+def place_of(file: TextFile, before: int, row: int) -> str:
+    """What a row is called in messages, `before` rows standing above the first."""
+    return f"{file.path}, line {line_of(file, before + row)}"
 
 
-def _check_rows(file: TextFile, rows: int, columns: Mapping[str, Plain]) -> None:
-    """Raise a ValueError where pandas and the check of the lines do not see the same rows."""
-    read = {length(column) for column in columns.values()}
-    if read != {rows}:
-        raise InputError(str(file.path), f"has {rows:,} rows by its lines, but {read} as read", "quotes in pairs")
+def _reported(found: Iterator[pa.RecordBatch], report: Callable[[], object]) -> Iterator[pa.RecordBatch]:
+    """The blocks that have rows, of which there is one at least; each is reported once it is done with."""
+    rows = 0
+    for block in found:
+        rows += len(block)
+        if len(block):
+            yield block
+        report()
+    if not rows:
+        raise ValueError("no rows")
 
 
-def _place(file: TextFile, row: int) -> str:
-    return f"{file.path}, line {line_of(file, row)}"
+def _delimiter(file: TextFile) -> str:
+    """What separates the values that arrow is given: a byte."""
+    return file.delimiter if file.delimiter.isascii() else ","
+
+
+def _pieces(file: TextFile, text: io.TextIOWrapper) -> Iterator[str]:
+    """The lines after the header, many at a time, without space that begins a line or a value."""
+    next(row for row in file.reader(iter(text.readline, "")) if len(row) > 1 or any(row))
+    space = re.compile(rf"(^|[\r\n{re.escape(file.delimiter)}]) +")
+    while piece := text.read(BLOCK):
+        piece += text.readline()
+        if '"' in piece or not file.delimiter.isascii():
+            yield from _quoted(file, chain(io.StringIO(piece, newline=""), text))
+            return
+        yield space.sub(r"\1", piece) if _is_spaced(file, piece) else piece
+
+
+def _quoted(file: TextFile, lines: Iterator[str]) -> Iterator[str]:
+    """The lines once Python's csv has read them, strictly; written anew where arrow would read them otherwise."""
+    taken: list[str] = []
+
+    def take() -> Iterator[str]:
+        for line in lines:
+            taken.append(line)
+            yield line
+
+    reader = file.reader(take())
+    while widths := list(map(len, islice(reader, ROWS))):
+        piece = "".join(taken)
+        taken.clear()
+        alike = file.delimiter.isascii() and min(widths) > 1 and not _is_spaced(file, piece)
+        yield piece if alike else _rewritten(file, piece)
+
+
+def _rewritten(file: TextFile, piece: str) -> str:
+    """The rows of the piece without space at the beginning of values, and without blank ones."""
+    out, rows = io.StringIO(), file.reader(io.StringIO(piece, newline=""))
+    csv.writer(out, delimiter=_delimiter(file)).writerows(row for row in rows if len(row) > 1 or any(row))
+    return out.getvalue()
+
+
+def _is_spaced(file: TextFile, piece: str) -> bool:
+    """Whether a line or a value may begin with space; quicker than to search for it."""
+    return piece.startswith(" ") or any(f"{mark} " in piece for mark in ("\r", "\n", file.delimiter))
+
+
+class _Stream:
+    """Pieces of text as a stream of bytes that arrow can read."""
+
+    closed = False
+
+    def __init__(self, pieces: Iterator[str]) -> None:
+        self.pieces, self.rest = pieces, b""
+
+    def read(self, size: int) -> bytes:
+        while len(self.rest) < size and (piece := next(self.pieces, None)) is not None:
+            if "\0" in piece:
+                raise ValueError("a NUL byte")
+            self.rest += piece.encode()
+        taken, self.rest = self.rest[:size], self.rest[size:]
+        return taken
+
+    def close(self) -> None:
+        self.closed = True

@@ -3,10 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-import numpy as np
-
-from raan.tabular.columns import Column, Numbers, Sheet, Strange, is_empty, missing_rows
 from raan.tabular.preprocessing import Preprocessing
+from raan.tabular.sheet import Sheet
 from raan.tabular.words import listed
 
 
@@ -35,25 +33,10 @@ def describe_columns(
             Described(
                 name,
                 ", ".join([*role, *(["feature"] if encoding else [])]) or "left out",
-                encoding.takes if encoding else _type(column),
-                _values(column),
-                "" if isinstance(column, Strange) else f"{missing_rows(column).sum():,}",
+                encoding.takes if encoding else column.type,
+                column.range(),
+                column.absent(),
                 "; ".join([*encoded, *([str(encoding)] if encoding else [])]),
             )
         )
     return tuple(lines)
-
-
-def _type(column: Column) -> str:
-    if isinstance(column, Strange):
-        return column.kind
-    return "number" if isinstance(column, Numbers) else "category"
-
-
-def _values(column: Column) -> str:
-    """How many categories there are, or how far the numbers reach."""
-    if isinstance(column, Strange) or is_empty(column):
-        return ""
-    if isinstance(column, Numbers):
-        return f"{np.nanmin(column.values):.4g} to {np.nanmax(column.values):.4g}"
-    return f"{len(column.names):,}"

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from jaxtyping import Float, Float32, Int
+from jaxtyping import Float32
 
-from raan.errors import InputError, Message
-from raan.fairness.groups import UNKNOWN, Codes
-from raan.tabular.reading import Type
-from raan.tabular.words import ignoring, listed
+from raan.tabular import faults
+from raan.tabular.columns import Numbers, Place, Plain, Type, Words
+from raan.tabular.words import listed
 
 OTHER, ABSENT = "(other)", "(missing)"
 """The categories of pooled values and of missing ones; a value that is literally so called joins the pool."""
@@ -34,13 +33,21 @@ class Standardised:
         """What the features are called."""
         return (self.column, f"{self.column}={ABSENT}") if self.indicator else (self.column,)
 
-    def write(self, values: Float[np.ndarray, "row"], features: Float32[np.ndarray, "row feature"]) -> None:
-        """Write the features of each row."""
-        absent = np.isnan(values)
-        with np.errstate(over="ignore"):  # what is too large is told where its row can be named
+    def write(self, column: Numbers, features: Float32[np.ndarray, "row feature"], place: Place) -> None:
+        """Write the features of each row; an error for one that overflows, so far off is it."""
+        values, absent = column.values, column.missing
+        with np.errstate(over="ignore"):
             features[:, 0] = (np.where(absent, self.median, values) - self.mean) / self.scale
+        infinite = np.isinf(features[:, 0])
+        if infinite.any():
+            row = int(infinite.argmax())
+            raise faults.too_far(place(row), self.column, values[row], self.mean, self.scale)
         if self.indicator:
             features[:, 1] = absent
+
+    def unfamiliar(self, column: Numbers) -> tuple[int, str]:
+        """No row: any number will do."""
+        return 0, ""
 
     def __str__(self) -> str:
         filled = f"; missing as {self.median:.4g}, with an indicator" if self.indicator else ""
@@ -64,21 +71,22 @@ class OneHot:
         """What the features are called."""
         return tuple(f"{self.column}={category}" for category in self.categories)
 
-    def write(self, column: Codes, features: Float32[np.ndarray, "row feature"]) -> None:
+    def write(self, column: Words, features: Float32[np.ndarray, "row feature"], place: Place) -> None:
         """Write the features of each row, over zeros."""
-        place = {category: place for place, category in enumerate(self.categories)}
+        number = {category: number for number, category in enumerate(self.categories)}
         nowhere = -1
-        other, absent = place.get(OTHER, nowhere), place.get(ABSENT, nowhere)
-        where = np.array([*(place.get(name, other) for name in column.names), absent])[column.codes]
+        other, absent = number.get(OTHER, nowhere), number.get(ABSENT, nowhere)
+        where = np.array([*(number.get(name, other) for name in column.names), absent])[column.codes]
         rows = np.flatnonzero(where != nowhere)
         features[rows, where[rows]] = 1
 
-    def unfamiliar(self, column: Codes) -> Int[np.ndarray, "found"]:
-        """The rows whose value is not among the categories, if there is no pool for it."""
-        if OTHER in self.categories:
-            return np.empty(0, dtype=np.int64)
-        strange = np.array([*(name not in self.categories for name in column.names), False])
-        return np.flatnonzero(strange[column.codes])
+    def unfamiliar(self, column: Words) -> tuple[int, str]:
+        """How many rows have a value that is not among the categories, if there is no pool for it; an example."""
+        strange = [name for name in column.names if name not in self.categories]
+        if OTHER in self.categories or not strange:
+            return 0, ""
+        found = column.codes[np.isin(column.codes, [column.names.index(name) for name in strange])]
+        return len(found), column.names[found[0]] if len(found) else ""
 
     def __str__(self) -> str:
         return f"one-hot: {listed(self.categories, 4)}"
@@ -87,9 +95,16 @@ class OneHot:
 Encoding = Standardised | OneHot
 
 
-def fit_number(name: str, values: Float[np.ndarray, "row"]) -> Standardised | None:
+def fit_column(name: str, column: Plain, *, rare: int, most: int) -> tuple[Encoding | None, dict[str, int]]:
+    """The encoding by the training rows, none if all are the same; the categories pooled, with their counts."""
+    if isinstance(column, Words):
+        return fit_category(name, column, rare=rare, most=most)
+    return fit_number(name, column), {}
+
+
+def fit_number(name: str, column: Numbers) -> Standardised | None:
     """The encoding by the statistics of these rows; none if they are all missing, or all the same."""
-    absent = np.isnan(values)
+    values, absent = column.values, column.missing
     known = values[~absent]
     if not len(known):
         return None
@@ -100,42 +115,23 @@ def fit_number(name: str, values: Float[np.ndarray, "row"]) -> Standardised | No
     with np.errstate(over="ignore", invalid="ignore"):
         mean, deviation = float(filled.mean()), float(filled.std())
     if not np.isfinite(deviation):
-        raise InputError(
-            f"the column {name!r}",
-            f"reaches from {low:.3g} to {high:.3g}, too far to be standardised",
-            "numbers of like size",
-            "take its logarithm, or its ranks",
-        )
+        raise faults.too_wide(name, low, high)
     # Squares of very small numbers vanish, the distance between them does not.
     return Standardised(name, median, mean, deviation or high - low, bool(absent.any()))
 
 
-def fit_category(name: str, column: Codes, *, rare: int, most: int) -> tuple[OneHot | None, dict[str, int]]:
+def fit_category(name: str, column: Words, *, rare: int, most: int) -> tuple[OneHot | None, dict[str, int]]:
     """The encoding by the counts of these rows, and the categories that were pooled, with their counts.
 
     There is none if all rows are the same.
     """
-    count = np.bincount(column.codes[column.codes != UNKNOWN], minlength=len(column.names))
-    _check_repeats(name, count, most)
+    count = np.bincount(column.codes[~column.missing], minlength=len(column.names))
+    distinct, rows = int(np.count_nonzero(count)), int(count.sum())
+    if distinct > most and 2 * distinct > rows:
+        raise faults.identifier(name, distinct, rows)
     frequent = sorted(np.flatnonzero(count), key=lambda code: (-count[code], code))
     kept = {code for code in frequent[:most] if count[code] >= rare and column.names[code] not in (OTHER, ABSENT)}
     pooled = {column.names[code]: int(count[code]) for code in frequent if code not in kept}
     categories = [column.names[code] for code in sorted(kept)]
-    categories += [OTHER] * bool(pooled) + [ABSENT] * bool((column.codes == UNKNOWN).any())
+    categories += [OTHER] * bool(pooled) + [ABSENT] * bool(column.missing.any())
     return (OneHot(name, tuple(categories)) if len(categories) > 1 else None), pooled
-
-
-def _check_repeats(name: str, count: Int[np.ndarray, "category"], most: int) -> None:
-    """Raise a ValueError where the values hardly repeat: an identifier or free text teaches nothing."""
-    distinct, rows = np.count_nonzero(count), count.sum()
-    if distinct > most and 2 * distinct > rows:
-        raise InputError(
-            f"the column {name!r}",
-            f"has {distinct:,} categories in {rows:,} training rows",
-            "categories that repeat",
-            Message(
-                "it looks like an identifier or free text: leave it out by ",
-                ignoring(name),
-                ", or derive categories from it",
-            ),
-        )

@@ -13,11 +13,11 @@ from jaxtyping import Float32, Int
 from raan.data.split import Fractions, Parts, Sizes
 from raan.data.stratified import stratified_split
 from raan.fairness.groups import UNKNOWN, Codes
-from raan.tabular.columns import Plain
+from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
 from raan.tabular.lines import Layout, Progress
 from raan.tabular.preprocessing import Preprocessing, Rules, fit_columns, warn
-from raan.tabular.reading import Type, read, settle_types
+from raan.tabular.reading import read
 from raan.tabular.suspicions import identifiers, leaks, repeats, tiny_cells
 from raan.tabular.targets import check_roles, grouped, labelled
 from raan.tabular.words import align, describe_cells
@@ -121,7 +121,7 @@ def from_frame(
     sheet, classes, notes = labelled(whole, label, asked, rules)
     groups = grouped(sheet, attributes, asked, rules)
     unused = {label, *ignore, *(() if keep_attribute else attributes)}
-    columns = settle_types(sheet, [name for name in sheet.columns if name not in unused], asked)
+    columns = sheet.settle([name for name in sheet.columns if name not in unused], asked)
     parts = stratified_split(classes.codes, groups.codes, sizes, seed)
     encodings, pooled = fit_columns(columns, parts.train, rules)
     preprocessing = Preprocessing(encodings, rules.missing)
@@ -149,4 +149,5 @@ def _suspicions(loaded: Loaded, columns: Mapping[str, Plain], rules: Rules, seed
     yield from leaks(columns, classes, "label", train, seed)
     yield from leaks(columns, groups, "attribute", train, seed)
     yield from identifiers(columns)
-    yield from repeats({**columns, "the label's": classes, "the attribute's": groups}, loaded.split)
+    targets = [Words(each.codes, each.names) for each in (classes, groups)]
+    yield from repeats([*columns.values(), *targets], loaded.split)

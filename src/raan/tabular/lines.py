@@ -1,4 +1,4 @@
-"""The lines of a text file, each checked: what is wrong with a CSV is told by file, line and column."""
+"""The lines of a delimited text file, as Python's csv reads them: what is wrong with one is told by its number."""
 
 import codecs
 import csv
@@ -20,7 +20,6 @@ Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where
 SAMPLE = 1 << 16  # characters to guess the delimiter from
 DELIMITERS = ",;\t|"
 TABBED = {".tsv", ".tab"}
-EVERY = 50_000  # rows between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -47,29 +46,38 @@ class Layout:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file whose layout is settled, and its size in bytes."""
+    """A text file whose layout is settled."""
 
     path: Path
-    delimiter: str
-    encoding: str
-    decimal: str
-    size: int
+    delimiter: str = ","
+    encoding: str = "utf-8-sig"
+    decimal: str = "."
+    strict: bool = True  # whether quotes where none should be are an error, or taken as they are
+    spaced: bool = True  # whether space after a delimiter is dropped
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return self.path.stat().st_size
+
+    def reader(self, text: Iterator[str]) -> Iterator[list[str]]:
+        """The rows that the lines of text hold."""
+        return csv.reader(text, delimiter=self.delimiter, skipinitialspace=self.spaced, strict=self.strict)
 
 
 def settle(path: Path, layout: Layout) -> TextFile:
     """The file with what its layout leaves open: the mark it begins with, and its delimiter."""
-    size = path.stat().st_size
-    if not size:
+    if not path.stat().st_size:
         raise InputError(str(path), "is empty", "a line that names the columns, then one for each row")
     encoding = _encoding(path, layout.encoding)
     suffix = Path(path.stem if path.suffix == ".gz" else path).suffix.lower()
     delimiter = layout.delimiter or ("\t" if suffix in TABBED else _guess(path, encoding))
-    return TextFile(path, delimiter, encoding, layout.decimal, size)
+    return TextFile(path, delimiter, encoding, layout.decimal)
 
 
 @contextmanager
-def opened(path: Path, encoding: str) -> Iterator[tuple[io.TextIOWrapper, Callable[[], int]]]:
-    """The text of the file, and a function that says how many of its bytes have been read."""
+def open_text(path: Path, encoding: str = "utf-8-sig") -> Iterator[tuple[io.TextIOWrapper, Callable[[], int]]]:
+    """The text of the file, unpacked if its name ends in .gz, and a function that gives the bytes read so far."""
     with path.open("rb") as raw:
         body = gzip.GzipFile(fileobj=raw) if path.suffix == ".gz" else raw
         # Bytes that are no text come through as surrogates, so that their line can be told.
@@ -80,38 +88,37 @@ def opened(path: Path, encoding: str) -> Iterator[tuple[io.TextIOWrapper, Callab
             raise InputError(str(path), f"cannot be read ({error})", "text") from error
 
 
-def check(file: TextFile, told: Callable[[int], None]) -> tuple[list[str], int]:
-    """The names of the columns and the number of rows, after every line has been found sound."""
-    lines = rows_of(file, told)
-    first, header = next(lines, (1, []))
-    names = [name.strip() for name in header]
-    _check_header(file, first, names)
-    rows = 0
-    for line, row in lines:
-        if len(row) != len(names):
-            raise fault(file, line, f"has {len(row)} values", f"{len(names)} ({listed(names)})")
-        rows += 1
-    if not rows:
-        raise InputError(str(file.path), f"names its columns ({listed(names)}) and ends", "rows of values")
-    return names, rows
-
-
-def rows_of(file: TextFile, told: Callable[[int], None] = lambda done: None) -> Iterator[tuple[int, list[str]]]:
+def rows_of(file: TextFile) -> Iterator[tuple[int, list[str]]]:
     """Each row, after the number of the line that it begins on; blank lines are skipped."""
-    with opened(file.path, file.encoding) as (text, done):
-        reader = csv.reader(_sound(file, text), delimiter=file.delimiter, skipinitialspace=True, strict=True)
+    with open_text(file.path, file.encoding) as (text, _):
+        lines = _Sound(file, text)
         begin = 1
         try:
-            for count, row in enumerate(reader, 1):
+            for row in file.reader(lines):
                 if len(row) > 1 or any(row):
                     yield begin, row
-                begin = reader.line_num + 1
-                if count % EVERY == 0:
-                    told(done())
+                begin = lines.number + 1
         except csv.Error as error:
-            raise fault(
-                file, begin, f"cannot be read ({error})", "values in pairs of quotes, or in none"
-            ) from error
+            raise fault(file, begin, f"cannot be read ({error})", "quotes in pairs around values") from error
+
+
+def header(file: TextFile) -> list[str]:
+    """The names of the columns; an empty one is that of a column without a name."""
+    line, row = next(rows_of(file), (1, []))
+    names = [name.strip() for name in row]
+    _check_header(file, line, names)
+    return names
+
+
+def check(file: TextFile, names: Sequence[str]) -> None:
+    """Raise an InputError at the first line that is not sound, or if there are no rows."""
+    lines = 0
+    for line, row in rows_of(file):
+        lines += 1
+        if len(row) != len(names):
+            raise fault(file, line, f"has {len(row)} values", f"{len(names)} ({listed(names)})")
+    if lines < 2:
+        raise InputError(str(file.path), f"names its columns ({listed(names)}) and ends", "rows of values")
 
 
 def line_of(file: TextFile, row: int) -> int:
@@ -119,16 +126,35 @@ def line_of(file: TextFile, row: int) -> int:
     return next(islice(rows_of(file), row + 1, None))[0]
 
 
-def _sound(file: TextFile, text: io.TextIOWrapper) -> Iterator[str]:
-    """The lines as they come, or an error at the first that holds what no text holds."""
-    for number, line in enumerate(text, 1):
+def fault(file: TextFile, line: int, came: str, expected: str, remedy: str = "") -> InputError:
+    """The error for a line of the file."""
+    return InputError(f"{file.path}, line {line}", came, expected, remedy)
+
+
+class _Sound:
+    """The lines as they come, counted, up to an error at the first that holds what no text holds."""
+
+    def __init__(self, file: TextFile, text: io.TextIOWrapper) -> None:
+        self.file, self.text, self.number = file, text, 0
+
+    def __iter__(self) -> "_Sound":
+        return self
+
+    def __next__(self) -> str:
+        line = next(self.text)
+        self.number += 1
         if "\0" in line:
             remedy = Message("is the file of another kind, or damaged, or in UTF-16 (", _encoded("utf-16"), ")?")
-            raise fault(file, number, "has a NUL byte", "text, which holds none", remedy)
+            raise fault(self.file, self.number, "has a NUL byte", "text, which holds none", remedy)
         if not line.isascii() and (byte := _no_text(line)):
             remedy = Message("save the file as UTF-8, or name its encoding, such as ", _encoded("latin-1"))
-            raise fault(file, number, f"has the byte {byte}", file.encoding.removesuffix("-sig"), remedy)
-        yield line
+            expected = self.file.encoding.removesuffix("-sig")
+            raise fault(self.file, self.number, f"has the byte {byte}", expected, remedy)
+        return line
+
+
+def _encoded(encoding: str) -> Option:
+    return Option("encoding", encoding, python=f"Layout(encoding={encoding!r})")
 
 
 def _no_text(line: str) -> str | None:
@@ -151,7 +177,7 @@ def _encoding(path: Path, encoding: str) -> str:
 
 def _guess(path: Path, encoding: str) -> str:
     """The delimiter that splits the most lines of a sample like its first one; a comma if none does."""
-    with opened(path, encoding) as (text, _):
+    with open_text(path, encoding) as (text, _):
         sample = text.read(SAMPLE)
     lines = sample.splitlines(keepends=True)
     lines = lines[:-1] if len(sample) == SAMPLE and len(lines) > 1 else lines  # the last may be cut
@@ -168,7 +194,7 @@ def _agreement(lines: Sequence[str], delimiter: str) -> tuple[float, int]:
 
 
 def _check_header(file: TextFile, line: int, names: Sequence[str]) -> None:
-    """Raise a ValueError unless the first line can be the names of columns, each of them once."""
+    """Raise an InputError unless the first line can be the names of columns, each of them once."""
     if not any(names):
         raise fault(file, line, "has no names of columns", "them on the first line that is not blank")
     other = next((d for d in DELIMITERS if d != file.delimiter and d in names[0]), None)
@@ -180,12 +206,3 @@ def _check_header(file: TextFile, line: int, names: Sequence[str]) -> None:
     if twice:
         places = " and ".join(str(place) for place, name in enumerate(names, 1) if name == twice[0])
         raise fault(file, line, f"gives the name {twice[0]!r} to columns {places}", "one", "rename all but one")
-
-
-def fault(file: TextFile, line: int, came: str, expected: str, remedy: str = "") -> InputError:
-    """The error for a line of the file."""
-    return InputError(f"{file.path}, line {line}", came, expected, remedy)
-
-
-def _encoded(encoding: str) -> Option:
-    return Option("encoding", encoding, python=f"Layout(encoding={encoding!r})")

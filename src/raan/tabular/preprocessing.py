@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Collection, Iterator, Mapping
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 import numpy as np
 from jaxtyping import Float32, Int
 
 from raan.errors import InputError
-from raan.fairness.groups import Codes
-from raan.tabular.columns import MISSING, Numbers, Plain, Sheet, length, take
-from raan.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_category, fit_number
+from raan.tabular.columns import MISSING, Place, Plain, Type
+from raan.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_column
 from raan.tabular.lines import Layout, Progress
-from raan.tabular.reading import Type, check_names, read, settle_types
-from raan.tabular.words import listed, nearest
+from raan.tabular.reading import read
+from raan.tabular.sheet import Sheet
+from raan.tabular.words import listed
 
 VERSION = 1  # of what to_dict gives
 UNFAMILIAR = 0.1
@@ -70,9 +71,9 @@ class Preprocessing:
         asked = dict(types or {})
         text = [name for name, kind in asked.items() if kind == "category"]
         sheet = read(frame, missing=rules.missing, text=text, layout=layout)
-        check_names(sheet, asked, "types")
-        check_names(sheet, ignore, "ignore")
-        columns = settle_types(sheet, [name for name in sheet.columns if name not in ignore], asked)
+        sheet.check_names(asked, "types")
+        sheet.check_names(ignore, "ignore")
+        columns = sheet.settle([name for name in sheet.columns if name not in ignore], asked)
         train = np.arange(sheet.rows) if train_rows is None else train_rows
         encodings, notes = fit_columns(columns, train, rules)
         warn(*sheet.notes, *notes)
@@ -92,24 +93,32 @@ class Preprocessing:
         self, frame: object, *, layout: Layout = Layout(), progress: Progress | None = None
     ) -> Float32[np.ndarray, "row feature"]:
         """The features of the rows of a frame or file."""
-        types = {encoding.column: encoding.takes for encoding in self.encodings}
-        text = [name for name, kind in types.items() if kind == "category"]
-        sheet = read(frame, missing=self.missing, text=text, layout=layout, progress=progress)
-        _check_columns(sheet, self.columns)
-        columns = settle_types(sheet, self.columns, types)
-        warn(*_unfamiliar(self.encodings, columns))
+        sheet = read(frame, missing=self.missing, text=self.text, layout=layout, progress=progress)
+        columns = self.settle(sheet)
+        strange = Unfamiliar()
+        strange.add(self.encodings, columns)
+        warn(*strange.notes())
         return self.features(columns, sheet.place)
 
-    def features(
-        self, columns: Mapping[str, Plain], place: Callable[[int], str]
-    ) -> Float32[np.ndarray, "row feature"]:
+    @property
+    def text(self) -> tuple[str, ...]:
+        """The columns of words."""
+        return tuple(encoding.column for encoding in self.encodings if encoding.takes == "category")
+
+    def settle(self, sheet: Sheet) -> dict[str, Plain]:
+        """The columns that are needed, of the types that they were fitted with."""
+        sheet.check_columns(self.columns)
+        return sheet.settle(self.columns, {encoding.column: encoding.takes for encoding in self.encodings})
+
+    def features(self, columns: Mapping[str, Plain], place: Place) -> Float32[np.ndarray, "row feature"]:
         """The features of settled columns, written one after the other into one array."""
-        rows = length(columns[self.encodings[0].column])
+        rows = len(columns[self.encodings[0].column])
         features = np.zeros((rows, len(self.feature_names)), dtype=np.float32)
         end = 0
         for encoding in self.encodings:
             start, end = end, end + len(encoding.feature_names)
-            _write(encoding, columns[encoding.column], features[:, start:end], place)
+            column: Any = columns[encoding.column]  # of the type that the encoding takes
+            encoding.write(column, features[:, start:end], place)
         return features
 
     def to_dict(self) -> dict[str, Any]:
@@ -145,7 +154,7 @@ def fit_columns(
     encodings: list[Encoding] = []
     notes = []
     for name, column in columns.items():
-        encoding, pooled = _fit(name, take(column, train), rules)
+        encoding, pooled = fit_column(name, column.take(train), rare=rules.rare, most=rules.categories)
         if encoding:
             encodings.append(encoding)
         else:
@@ -161,12 +170,6 @@ def fit_columns(
     return tuple(encodings), notes
 
 
-def _fit(name: str, column: Plain, rules: Rules) -> tuple[Encoding | None, dict[str, int]]:
-    if isinstance(column, Numbers):
-        return fit_number(name, column.values), {}
-    return fit_category(name, column, rare=rules.rare, most=rules.categories)
-
-
 def _pooling(name: str, pooled: Mapping[str, int], rules: Rules) -> str:
     counts = listed([f"{category!r} {count:,}" for category, count in pooled.items()])
     return (
@@ -175,51 +178,32 @@ def _pooling(name: str, pooled: Mapping[str, int], rules: Rules) -> str:
     )
 
 
-def _write(
-    encoding: Encoding, column: Plain, features: Float32[np.ndarray, "row feature"], place: Callable[[int], str]
-) -> None:
-    """Write a column's features; a number so far from the training rows' that it overflows is told."""
-    if isinstance(encoding, OneHot) and isinstance(column, Codes):
-        encoding.write(column, features)
-    elif isinstance(encoding, Standardised) and isinstance(column, Numbers):
-        encoding.write(column.values, features)
-        infinite = np.isinf(features[:, 0])
-        if infinite.any():
-            row = int(infinite.argmax())
-            raise InputError(
-                f"{place(row)}: the column {encoding.column!r}",
-                f"is {column.values[row]:.3g}, too far to be used",
-                f"a number like the training rows' (mean {encoding.mean:.3g}, standard deviation "
-                f"{encoding.scale:.3g})",
-            )
+@dataclass
+class Unfamiliar:
+    """The categories in new rows that no training row had: how many rows have one, and an example, by column."""
 
+    rows: int = 0
+    counts: Counter[str] = field(default_factory=Counter)
+    examples: dict[str, str] = field(default_factory=dict)
 
-def _check_columns(sheet: Sheet, columns: tuple[str, ...]) -> None:
-    """Raise a ValueError that names every column that is lacking, with the nearest one that is there."""
-    lacking = [name for name in columns if name not in sheet.columns]
-    if lacking:
-        near = [(name, nearest(name, list(sheet.columns))) for name in lacking]
-        said = [f"{name!r}{f' (it has {like!r})' if like else ''}" for name, like in near]
-        raise InputError(
-            sheet.name,
-            f"lacks {len(lacking)} of the {len(columns)} columns that the preprocessing was fitted to",
-            listed(said),
-        )
+    def add(self, encodings: Sequence[Encoding], columns: Mapping[str, Plain]) -> None:
+        """Count those of some more rows."""
+        self.rows += len(columns[encodings[0].column])
+        for encoding in encodings:
+            column: Any = columns[encoding.column]
+            count, example = encoding.unfamiliar(column)
+            if count:
+                self.counts[encoding.column] += count
+                self.examples.setdefault(encoding.column, example)
 
-
-def _unfamiliar(encodings: tuple[Encoding, ...], columns: Mapping[str, Plain]) -> Iterator[str]:
-    """What to warn of where many rows have a category that no training row had."""
-    for encoding in encodings:
-        column = columns[encoding.column]
-        if not (isinstance(encoding, OneHot) and isinstance(column, Codes)):
-            continue
-        rows = encoding.unfamiliar(column)
-        if len(rows) > UNFAMILIAR * length(column):
-            example = column.names[column.codes[rows[0]]]
-            yield (
-                f"the column {encoding.column!r}: {len(rows):,} of {length(column):,} rows have a category that "
-                f"no training row had, such as {example!r}; its features are 0"
-            )
+    def notes(self) -> Iterator[str]:
+        """What to warn of: where many rows have one."""
+        for name, count in self.counts.items():
+            if count > UNFAMILIAR * self.rows:
+                yield (
+                    f"the column {name!r} has a category that no training row had in {count:,} of {self.rows:,} "
+                    f"rows, such as {self.examples[name]!r}: the model knows nothing of it there"
+                )
 
 
 def _encoding(values: dict[str, Any]) -> Encoding:

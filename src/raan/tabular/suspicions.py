@@ -10,13 +10,12 @@ from raan.data.split import Parts
 from raan.data.streams import stream
 from raan.errors import Message
 from raan.fairness.groups import UNKNOWN, Codes
-from raan.tabular.columns import Numbers, Plain, length, missing_rows, take
+from raan.tabular.columns import Plain
 from raan.tabular.words import ignoring, listed
 
 SAMPLE = 10_000  # training rows that are looked at for leaks
 TELLING = 0.99  # the AUC from which a column by itself gives the label or the attribute away
 FEWEST = 10  # rows of a class, and of the others, to judge an AUC by
-FEW = 50  # numbers of so few values are looked at as categories too: a code may be in no order
 IDENTIFIERS = 100  # rows from which whole numbers that never repeat look like identifiers
 
 
@@ -27,7 +26,7 @@ def leaks(
     known = rows[target.codes[rows] != UNKNOWN]
     sample = stream(seed, "leaks").permutation(known)[:SAMPLE]
     for name, column in columns.items():
-        auc = telling(take(column, sample), target.codes[sample], len(target.names))
+        auc = telling(column.take(sample), target.codes[sample], len(target.names))
         if auc.max() >= TELLING:
             yield Message(
                 f"the column {name!r} alone tells the {what} {target.names[auc.argmax()]!r} from the rest "
@@ -50,24 +49,13 @@ def telling(column: Plain, codes: Int[np.ndarray, "row"], values: int) -> Float[
     """
     half = len(codes) // 2
     seen, judged = codes[:half], codes[half:]
-    scores = [missing_rows(column).astype(float)[half:]]
-    if isinstance(column, Numbers):
-        scores.append(np.nan_to_num(column.values)[half:])
-    areas = [areas_under_curve(score, judged, values) for score in scores]
-    category = _category(column)
+    areas = [areas_under_curve(score[half:], judged, values) for score in column.scores()]
+    category = column.categories()
     if category is not None:
         for value in range(values):
             score = _rates(category[:half], seen == value, category[half:])
             areas.append(areas_under_curve(score, judged, values))
     return np.asarray(np.max([np.maximum(area, 1 - area) for area in areas], axis=0))
-
-
-def _category(column: Plain) -> Int[np.ndarray, "row"] | None:
-    """Each row's category, counted from 0; of numbers only where they are few."""
-    if not isinstance(column, Numbers):
-        return column.codes + 1  # a missing one is a category too
-    distinct, place = np.unique(column.values, return_inverse=True)
-    return place if len(distinct) <= FEW else None
 
 
 def _rates(
@@ -99,12 +87,9 @@ def areas_under_curve(
 def identifiers(columns: Mapping[str, Plain]) -> Iterator[str]:
     """What to warn of where whole numbers never repeat."""
     for name, column in columns.items():
-        if not isinstance(column, Numbers) or len(column.values) < IDENTIFIERS:
-            continue
-        whole = np.array_equal(column.values, np.floor(column.values))
-        if whole and len(np.unique(column.values)) == len(column.values):
+        if len(column) >= IDENTIFIERS and column.is_identifier():
             yield Message(
-                f"the column {name!r} is a whole number that differs in all {len(column.values):,} rows: "
+                f"the column {name!r} is a whole number that differs in all {len(column):,} rows: "
                 "is it an identifier? Leave it out by ",
                 ignoring(name),
             )
@@ -125,7 +110,7 @@ def tiny_cells(
         )
 
 
-def repeats(columns: Mapping[str, Plain], parts: Parts) -> Iterator[str]:
+def repeats(columns: Sequence[Plain], parts: Parts) -> Iterator[str]:
     """What to warn of where rows that judge or select are, value for value, also rows that train."""
     rows = _hash(columns)
     train = rows[parts.train]
@@ -138,10 +123,9 @@ def repeats(columns: Mapping[str, Plain], parts: Parts) -> Iterator[str]:
         yield f"{' and '.join(said)} repeat a training row in every column: those are not new to a model"
 
 
-def _hash(columns: Mapping[str, Plain]) -> UInt64[np.ndarray, "row"]:
+def _hash(columns: Sequence[Plain]) -> UInt64[np.ndarray, "row"]:
     """A number for each row, the same for rows that are the same."""
-    total = np.zeros(length(next(iter(columns.values()))), dtype=np.uint64)
-    for column in columns.values():
-        values = column.values + 0.0 if isinstance(column, Numbers) else column.codes  # -0.0 becomes 0.0
-        total = total * np.uint64(1_000_003) + pd.util.hash_array(values).astype(np.uint64)
+    total = np.zeros(len(columns[0]), dtype=np.uint64)
+    for column in columns:
+        total = total * np.uint64(1_000_003) + pd.util.hash_array(column.keys()).astype(np.uint64)
     return total

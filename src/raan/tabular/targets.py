@@ -5,10 +5,10 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from raan.errors import InputError, Message, Option
-from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
-from raan.tabular.columns import Numbers, Plain, Sheet, words_from_numbers
+from raan.fairness.groups import Codes, encode_attribute
+from raan.tabular.columns import Numbers, Type, Words
 from raan.tabular.preprocessing import Rules
-from raan.tabular.reading import Type, check_names, settle_types
+from raan.tabular.sheet import Sheet
 
 
 def check_roles(
@@ -16,7 +16,7 @@ def check_roles(
 ) -> None:
     """Raise a ValueError unless each name is a column's, and each column has one role."""
     for argument, names in {"label": [label], "attribute": attributes, "ignore": ignore, "types": types}.items():
-        check_names(sheet, names, argument)
+        sheet.check_names(names, argument)
     named = [label, *attributes, *ignore]
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
@@ -36,14 +36,14 @@ def check_roles(
         )
 
 
-def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) -> tuple[Sheet, Codes, list[str]]:
+def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) -> tuple[Sheet, Words, list[str]]:
     """The rows that have a label, their classes, and what to warn of."""
-    column = settle_types(sheet, [label], types)[label]
+    column = sheet.settle([label], types)[label]
     if isinstance(column, Numbers):
         _check_whole(sheet, label, column)
-    classes = _words(column)
+    classes = column.as_words()
     _check_count(sheet, f"label {label!r}", classes, fewest=2, most=rules.groups)
-    absent = classes.codes == UNKNOWN
+    absent = classes.missing
     if not absent.any():
         return sheet, classes, []
     said = f"is missing in {absent.sum():,} of {sheet.rows:,} rows"
@@ -51,15 +51,15 @@ def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) 
         first = sheet.place(int(absent.argmax()))
         raise InputError(f"the label {label!r}", f"{said}, the first at {first}", "a class in every row")
     kept = sheet.take(np.flatnonzero(~absent))
-    return kept, Codes(classes.codes[~absent], classes.names), [f"the label {label!r} {said}, which are dropped"]
+    return kept, classes.take(np.flatnonzero(~absent)), [f"the label {label!r} {said}, which are dropped"]
 
 
 def grouped(sheet: Sheet, attributes: Sequence[str], types: Mapping[str, Type], rules: Rules) -> Codes:
     """The groups by the attribute columns, crossed where several; unknown where any of them is missing."""
-    columns = settle_types(sheet, attributes, types)
+    columns = sheet.settle(attributes, types)
     for name, column in columns.items():
-        _check_count(sheet, f"attribute {name!r}", _words(column), fewest=1, most=rules.groups)
-    values = np.stack([_objects(columns[name]) for name in attributes], axis=1)
+        _check_count(sheet, f"attribute {name!r}", column.as_words(), fewest=1, most=rules.groups)
+    values = np.stack([columns[name].objects for name in attributes], axis=1)
     return encode_attribute(values, argument="attribute")
 
 
@@ -75,7 +75,7 @@ def _check_whole(sheet: Sheet, label: str, column: Numbers) -> None:
         )
 
 
-def _check_count(sheet: Sheet, what: str, column: Codes, *, fewest: int, most: int) -> None:
+def _check_count(sheet: Sheet, what: str, column: Words, *, fewest: int, most: int) -> None:
     """Raise a ValueError unless the column has as many values as a label or an attribute can have."""
     count = len(column.names)
     if count < fewest:
@@ -88,14 +88,3 @@ def _check_count(sheet: Sheet, what: str, column: Codes, *, fewest: int, most: i
             f"{most} at most",
             "group them into fewer, or in Python raise the bound by Rules(groups=...)",
         )
-
-
-def _words(column: Plain) -> Codes:
-    return words_from_numbers(column) if isinstance(column, Numbers) else column
-
-
-def _objects(column: Plain) -> np.ndarray:
-    """The values themselves, so that numbers are sorted as numbers; nan or None where missing."""
-    if isinstance(column, Numbers):
-        return column.values.astype(object)
-    return np.take(np.array([*column.names, None], dtype=object), column.codes)

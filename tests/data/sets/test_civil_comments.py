@@ -1,7 +1,6 @@
 """Civil Comments in the layouts of Kaggle, WILDS and Hugging Face, by small files written in each of them."""
 
 import gzip
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -183,7 +182,8 @@ def test_hugging_faces_file_without_identities_is_refused(tmp_path: Path) -> Non
     path = tmp_path / "train.parquet"
     pd.DataFrame({"text": ["a"], "toxicity": [0.1], "insult": [0.0]}).to_parquet(path)
     with pytest.raises(
-        ValueError, match=r"train.parquet lacks 1 of 3 columns \(black\); it has 3 \(text, toxicity, "
+        ValueError,
+        match=r"train.parquet lacks 1 of 3 columns \(black\): expected .* its 3 \(text, toxicity, ",
     ):
         civil_comments(path)
 
@@ -194,9 +194,9 @@ def test_hugging_faces_file_without_identities_is_refused(tmp_path: Path) -> Non
         ("comment_text", "remark", "train.csv has no column comment_text or text; it has id, target, remark"),
         ("target", "rating_of", "train.csv has no column target or toxicity; it has id, rating_of"),
         (",black,", ",blue,", r"train.csv lacks 1 of 3 columns \(black\)"),
-        (",0.5,", ",half,", "train.csv, line 4: target is 'half', expected a number"),
+        (",0.5,", ",half,", "train.csv, line 3: target is 'half': expected a number"),
         (",0.5,", ",,", "train.csv: target is missing in row 1"),
-        ('"two lines', '"two" lines, and more, and more"', r"train.csv, line 3: 6 values, expected 31 as in"),
+        ('"two lines', '"two" lines, and more, and more"', r"train.csv, line 3 has 6 values: expected 31 as in"),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -218,13 +218,6 @@ def test_an_empty_file_is_refused(tmp_path: Path, text: str, message: str) -> No
     (tmp_path / "train.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         civil_comments(tmp_path / "train.csv")
-
-
-def test_without_pyarrow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = hugging_face(tmp_path)
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    with pytest.raises(ImportError, match=r"pip install 'raan\[parquet\]'"):
-        civil_comments(path)
 
 
 def test_what_is_to_be_known_of_civil_comments_says_that_it_offends() -> None:

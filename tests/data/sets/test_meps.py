@@ -89,12 +89,16 @@ def test_a_file_with_another_number_of_rows_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("AGE,RACE", "AGES,RACE", r"meps_val.csv lacks 1 of 139 columns \(AGE\); it has 139 \(AGES, RACE, "),
-        ("50.5", "fifty", r"meps_val.csv, line 2: PCS42 is 'fifty', expected a number"),
-        ("50.5", "", r"meps_val.csv, line 2: PCS42 is '', expected a number"),
-        ("50.5", "nan", r"meps_val.csv, line 2: PCS42 is 'nan', expected a number"),
-        ("50.5,", "50.5,0,", r"meps_val.csv, line 2: 140 values, expected 139 as in the header"),
-        ("50.5,", "", r"meps_val.csv, line 2: 138 values, expected 139 as in the header"),
+        (
+            "AGE,RACE",
+            "AGES,RACE",
+            r"meps_val.csv lacks 1 of 139 columns \(AGE\): expected .* 139 \(AGES, RACE, ",
+        ),
+        ("50.5", "fifty", r"meps_val.csv, line 2: PCS42 is 'fifty': expected a number"),
+        ("50.5", "", r"meps_val.csv, line 2: PCS42 is '': expected a number"),
+        ("50.5", "nan", r"meps_val.csv, line 2: PCS42 is 'nan': expected a number"),
+        ("50.5,", "50.5,0,", r"meps_val.csv, line 2 has 140 values: expected 139 as in the header"),
+        ("50.5,", "", r"meps_val.csv, line 2 has 138 values: expected 139 as in the header"),
         ("0.0,", "1.0,", r"meps_val.csv, line 2: not exactly one of REGION's columns is 1"),
         ("1.0,", "0.5,", r"meps_val.csv, line 2: not exactly one of REGION's columns is 1"),
         (",1,50.5", ",0.5,50.5", r"attribute is 0.5 in row \d, expected whole numbers"),
@@ -115,7 +119,7 @@ def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
     write_published(tmp_path, packed=".gz")
     path = tmp_path / "meps_test.csv.gz"
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(ValueError, match=r"meps_test.csv.gz cannot be read as CSV: Compressed file ended"):
+    with pytest.raises(ValueError, match=r"meps_test.csv.gz cannot be read .Compressed file ended"):
         meps(tmp_path, check=False)
 
 

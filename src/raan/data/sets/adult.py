@@ -1,6 +1,5 @@
 """Adult, the UCI census income data: who earns more than 50,000 dollars a year."""
 
-import csv
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from raan.data.download.find import find_all
 from raan.data.download.remote import Progress, RemoteFile, Url, Wheel
 from raan.data.sets.dataset import About, DataSet, Need, split_at_random
 from raan.data.table import Table
+from raan.tabular.lines import TextFile, rows_of
 
 SPLIT = (33_120, 3_000, 9_102)  # train, validation, test rows of the paper and of RNF
 
@@ -116,16 +116,13 @@ def _columns(paths: Sequence[Path], keep_missing: bool) -> dict[str, tuple[str, 
 
 def _rows(path: Path) -> Iterator[list[str]]:
     """The rows of one of the files, each checked to have the columns' form."""
-    with path.open(newline="", encoding="ascii") as stream:
-        lines = csv.reader(stream, skipinitialspace=True)
-        for row in lines:
-            # The files end in an empty line, and adult.test begins with a remark.
-            if not row or row[0].startswith("|"):
-                continue
-            row[-1] = row[-1].removesuffix(".")  # of the labels in adult.test
-            if fault := _fault(row):
-                raise ValueError(f"{path}, line {lines.line_num}: {fault}")
-            yield row
+    for line, row in rows_of(TextFile(path)):
+        if row[0].startswith("|"):  # the remark that adult.test begins with
+            continue
+        row[-1] = row[-1].removesuffix(".")  # of the labels in adult.test
+        if fault := _fault(row):
+            raise ValueError(f"{path}, line {line}: {fault}")
+        yield row
 
 
 def _fault(row: Sequence[str]) -> str:

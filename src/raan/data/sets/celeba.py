@@ -19,7 +19,7 @@ from raan.data.images import Images, Size, open_images
 from raan.data.sets.dataset import About, DataSet, Need, split_at_random
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.tabular.numbers import open_text
+from raan.tabular.lines import open_text
 
 # Train, validation and test images of the whole set of 202,599. The paper says 194,599 train; what is left
 # is 8,000, of which RNF, whose setting it follows, selects on one half and tests on the other.
@@ -200,7 +200,7 @@ def read_partition(path: Path) -> dict[str, int]:
 
 def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
     """The fields of each line that has any, with its number."""
-    with open_text(path) as stream:
+    with open_text(path) as (stream, _):
         for number, line in enumerate(stream, start=1):
             if fields := line.split():
                 yield number, fields

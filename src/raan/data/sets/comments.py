@@ -4,7 +4,6 @@ from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib import import_module
 from math import nan
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ import pandas as pd
 import torch
 from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
+from pyarrow.parquet import read_schema
 from torch import Tensor
 
 from raan.data.embed import embed_texts
@@ -22,7 +22,6 @@ from raan.data.sets.environments import environments
 from raan.data.split import Split, stack
 from raan.data.stratified import stratified_split
 from raan.data.table import Table
-from raan.errors import MissingExtra
 from raan.tabular.numbers import check_header, csv_lines, number
 
 HELD_OUT = 0.1
@@ -93,7 +92,7 @@ def header(path: Path) -> list[str]:
     """The names of the columns in a CSV or parquet file, or in the first of a folder's parquet files."""
     first = _files(path)[0]
     if first.suffix == ".parquet":
-        return list(_parquet().read_schema(first).names)
+        return list(read_schema(first).names)
     return next(csv_lines(first))[1]
 
 
@@ -143,13 +142,6 @@ def _read_csv(path: Path, text: str, numbers: Sequence[str]) -> pd.DataFrame:
             value = values[where]
             columns[name].append(nan if value.lower() in ("", "nan") else number(path, line, name, value))
     return pd.DataFrame({text: texts} | {name: np.array(column) for name, column in columns.items()})
-
-
-def _parquet() -> Any:
-    try:
-        return import_module("pyarrow.parquet")
-    except ImportError as error:
-        raise MissingExtra("reading Parquet", "parquet") from error
 
 
 # Comments as a study's data.

@@ -1,1 +1,0 @@
-"""The rows of a file, a chunk at a time, for `raan predict`."""
