@@ -3,7 +3,6 @@
 import copy
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -14,16 +13,13 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from raan import fairness
 from raan.errors import InputError, InputTypeError, Option
-from raan.fairness.bootstrap import Estimate, estimate
-from raan.fairness.counts import resample
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
-from raan.fairness.metrics import NAMES, accuracy
-from raan.fairness.rule import ACCURACY_DROP, Rule, paired_errors
+from raan.fairness.rule import ACCURACY_DROP, Rule
 from raan.frontier.decide import Judge, decide, score
 from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute
+from raan.frontier.promise import promise, warn_levelling
 from raan.frontier.search import Tried, search
 from raan.progress import progress_bars
 from raan.reweighting.cells import Cells, class_name, read_classes
@@ -33,31 +29,7 @@ from raan.reweighting.fitting import counts_classes_from_zero, fit_weighted, str
 PARTS = 5
 """Parts of the judging rows: what is promised of a choice is measured on the part that did not choose."""
 
-REPLICATES = 1000
-"""Bootstrap samples of an interval."""
-
 UNSET: Any = object()
-
-
-@dataclass(frozen=True)
-class Promise:
-    """What new rows may expect of the choice, measured on rows that did not make it, with 95 % intervals.
-
-    `metrics` are the chosen classifier's, `plain` the plain estimator's on the same rows; `accuracy_loss` is what
-    the choice costs, with the interval of the paired difference.
-    """
-
-    metrics: Mapping[str, Estimate]
-    plain: Mapping[str, Estimate]
-    accuracy_loss: Estimate
-    rows: int
-
-    def __str__(self) -> str:
-        lines = [f"on {self.rows:,} rows that did not choose: plain -> chosen"]
-        lines += [
-            f"  {name.replace('_', ' ')}: {self.plain[name]} -> {self.metrics[name]}" for name in self.metrics
-        ]
-        return "\n".join([*lines, f"  accuracy lost: {self.accuracy_loss}"])
 
 
 class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -353,13 +325,13 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         tried = self.tried_
         counts, switched = tried.counts.sum(1), tried.switched.sum(1)
         if rule.aim != "accuracy":
-            rule = _with_noise(rule, counts[0])
+            rule = rule.judged_by(counts[0])
         what = tuple(self._what(weights) for weights in tried.weights)
         self.frontier_ = Frontier(what, counts, rule, 0, switched)
         self.weights_ = tried.weights[self.frontier_.chosen_place]
-        self.promise_ = _promise(tried, rule)
+        self.promise_ = promise(tried, rule)
         if self.frontier_.chosen_place:
-            self._warn(counts[0], counts[self.frontier_.chosen_place])
+            warn_levelling(counts[0], counts[self.frontier_.chosen_place])
         return self
 
     def _what(self, weights: Float[np.ndarray, "label group"]) -> dict[str, float]:
@@ -369,53 +341,3 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             for y, name in enumerate(names)
             for a, group in enumerate(self.groups_)
         }
-
-    def _warn(self, plain: np.ndarray, chosen: np.ndarray) -> None:
-        """Warn of a choice that is hardly better than one class for all, or that selects far fewer people."""
-        majority = float(plain.sum((1, 2)).max() / plain.sum())
-        right = float(accuracy(chosen))
-        before = float(accuracy(plain))
-        if right < before and right < majority + 0.1 * max(before - majority, 0):
-            warnings.warn(
-                f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be for "
-                f"{100 * majority:.1f} %: a smaller accuracy_drop, or a worst_group_drop, keeps it useful",
-                stacklevel=3,
-            )
-        if len(self.classes_) == 2:
-            share, after = (float(each[..., 1].sum() / each.sum()) for each in (plain, chosen))
-            if after < share / 2:
-                warnings.warn(
-                    f"the choice selects {100 * after:.1f} % of the rows where the plain estimator selects "
-                    f"{100 * share:.1f} %: it levels down. A smaller accuracy_drop, or worst_group_drop=0, helps",
-                    stacklevel=3,
-                )
-
-
-def _with_noise(rule: Rule, plain: np.ndarray) -> Rule:
-    """The rule with the noise of its aim, and ties broken by accuracy."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return rule.judged_by(plain)
-
-
-def _promise(tried: Tried, rule: Rule) -> Promise:
-    """The metrics of the choices that each part's rows did not make, added up over the parts."""
-    parts = tried.counts.shape[1]
-    chosen = [tried.choose(rule, np.flatnonzero(np.arange(parts) != part)) for part in range(parts)]
-    counts = sum(tried.counts[place, part] for part, place in enumerate(chosen))
-    switched = sum(tried.switched[place, part] for part, place in enumerate(chosen))
-    plain = tried.counts[0].sum(0)
-    error, _ = paired_errors(counts, plain, switched)
-    loss = float(accuracy(plain) - accuracy(counts))
-    half = 1.96 * float(error)
-    return Promise(
-        _estimates(counts), _estimates(plain), Estimate(loss, loss - half, loss + half), int(plain.sum())
-    )
-
-
-def _estimates(counts: np.ndarray) -> dict[str, Estimate]:
-    replicates = resample(counts, REPLICATES, np.random.default_rng(0))
-    return {
-        name: Estimate(*estimate(getattr(fairness, name), counts, replicates, confidence=0.95).tolist())
-        for name in NAMES
-    }
