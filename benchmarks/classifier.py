@@ -79,7 +79,7 @@ def path(table: Table, rows: Split, grid: Grid) -> Iterator[tuple[np.ndarray, np
     schedule = Schedule(learning_rate=rates, watch_test=True)
     model = plain.last.repeat(len(grid.second))
     trained = second_stage(method, model, table, _times(rows, twice), seeds * twice, schedule)
-    for point in trained.state.path.points:
+    for point in trained.path.points:
         if point.test_counts is not None:
             yield _by_rate(point.validation_counts, grid), _by_rate(point.test_counts, grid)
 

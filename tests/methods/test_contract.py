@@ -36,7 +36,7 @@ def setting(name, classes=2, attributes=2, runs=3, dropout=0.2):
     model = mlp(table, width=20, dropout=dropout).start(table, rows.train, seeds)
     if method.scope is Scope.HEAD:
         table, model = embedded(model, table), model.without_encoder()
-    state = train(method, model, table, rows, seeds, Schedule(epochs=1, batch_size=32, learning_rate=1e-2))
+    state = train(method, model, table, rows, seeds, Schedule(epochs=1, batch_size=32, learning_rate=1e-2)).state
     drawn = batches(table, rows.train, seeds, batch_size=24, epoch=9, units=model.units, dropout=model.dropout)
     return method, model.at(state.parameters), next(iter(drawn)), state.memory
 
@@ -142,7 +142,7 @@ def test_hyperparameters_of_a_pack_may_be_tensors_with_one_value_for_each_run(na
 
 @each_method
 def test_memory_survives_a_checkpoint(name, tmp_path):
-    from raan.training.checkpoint import load, save
+    from raan.training.checkpoint import Checkpoint
 
     method, seeds, table = METHODS[name], [0, 1], table_with_environments()
     rows = stack([split(table.rows, (160, 40, 40), seed) for seed in seeds])
@@ -150,8 +150,8 @@ def test_memory_survives_a_checkpoint(name, tmp_path):
     run = lambda epochs, **options: train(  # noqa: E731
         method, model, table, rows, seeds, Schedule(epochs=epochs, batch_size=32), **options
     )
-    save(run(1), tmp_path / "state.pt")
-    resumed, whole = run(2, resume=load(tmp_path / "state.pt")), run(2)
+    run(1, keep=Checkpoint(tmp_path / "state.pt", "").keep("second"))
+    resumed, whole = run(2, resume=Checkpoint(tmp_path / "state.pt", "").stages["second"]).state, run(2).state
     assert torch.equal(resumed.parameters, whole.parameters)
     for part, other in zip(resumed.memory, whole.memory, strict=True):
         torch.testing.assert_close(part, other, rtol=0, atol=0, equal_nan=True)

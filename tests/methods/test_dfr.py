@@ -94,7 +94,7 @@ def test_the_second_stage_records_the_start_and_the_refit(name):
         rule,
         progress=lambda done, total: seen.append((done, total)),
     )
-    path = trained.state.path
+    path = trained.path
     assert [point.step for point in path.points] == [0, 1]
     assert path.points[1].test is not None
     assert seen == [(1, 1)]

@@ -62,10 +62,10 @@ def test_skipped_anchors_are_counted():
     model = mlp(table).start(table, rows.train, seeds)
     small = train(
         RAAN(scope=Scope.MODEL), model, table, rows, seeds, Schedule(epochs=2, batch_size=4)
-    ).memory.whole
+    ).state.memory.whole
     large = train(
         RAAN(scope=Scope.MODEL), model, table, rows, seeds, Schedule(epochs=2, batch_size=80)
-    ).memory.whole
+    ).state.memory.whole
     assert small[0, 0] == large[0, 0] == 320
     assert small[0, 1] > 50
     assert large[0, 1] == 0

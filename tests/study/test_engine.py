@@ -165,7 +165,7 @@ class TestRecords:
             [5],
             replace(schedule, learning_rate=1e-2, update=Update(style="sgd")),
         )
-        points = alone.state.path.points
+        points = alone.path.points
         assert list(record.step) == [point.step for point in points] == [0, 2, 4, 6, 8]
         for part in ("validation", "test"):
             ours, theirs = record.counts(part), np.stack([getattr(p, f"{part}_counts")[0] for p in points])

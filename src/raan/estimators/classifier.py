@@ -14,8 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
 from raan.data.table import Table
+from raan.errors import InputError, Option
 from raan.estimators import inputs
-from raan.estimators.fitting import Rows, choose_rule, divide, frontier_of, schedule, train_plainly
+from raan.estimators.fitting import (
+    Rows,
+    choose_rule,
+    divide,
+    frontier_of,
+    hash_of_training,
+    schedule,
+    train_plainly,
+)
 from raan.estimators.network import (
     Front,
     fixed_module,
@@ -36,6 +45,7 @@ from raan.models.model import Model, Output
 from raan.models.modules import fixed
 from raan.neighbourhood.balance import has_neighbours
 from raan.progress import Bars, progress_bars
+from raan.training.checkpoint import Checkpoint
 from raan.training.stages import second_stage
 from raan.training.train import Schedule
 from raan.training.update import Style, Update
@@ -132,7 +142,13 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        checkpoint: str | PathLike[str] | None = None,
     ) -> "RAANClassifier":
         """Train on samples X of classes y.
 
@@ -142,6 +158,8 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             sensitive_features: the attribute of each sample, of any type; several columns are crossed.
             sample_weight: multiplies each sample's loss; a sample of weight 0 is left out. Balance and validation
                 count samples, not weights.
+            checkpoint: a file that is written at the end of every epoch and removed in the end. Where it is there,
+                as after a crash, training goes on from it, to the same bits as without the crash.
         """
         settings = read_settings(self.get_params(deep=False))
         samples = self._read(X, reset=True)
@@ -159,9 +177,11 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         split = divide(label, table.attribute.numpy(), kept, fraction, settings.seed)
         rows = Rows(table, split, None if weight is None else torch.from_numpy(weight))
         model = start(front, len(self.classes_), rows, settings, float(self.dropout))
+        so_far = self._checkpoint(checkpoint, model, rows, settings)
         with progress_bars(self.verbose) as bar:
-            model, self.frontier_ = self._train(rows, model, settings, bar)
+            model, self.frontier_ = self._train(rows, model, settings, so_far, bar)
         self.model_ = settled(model)
+        so_far.delete()
         return self
 
     @classmethod
@@ -251,14 +271,28 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             ("unknown",) if groups is None else groups.names,
         )
 
-    def _train(self, rows: Rows, model: Model, settings: Settings, bar: Bars) -> tuple[Model, Frontier]:
+    def _checkpoint(
+        self, file: str | PathLike[str] | None, model: Model, rows: Rows, settings: Settings
+    ) -> Checkpoint:
+        """What there is of this training; that of another is an error."""
+        if file is not None and self.random_state is None:
+            came = "is given without random_state, so that no two trainings are alike"
+            raise InputError(Option("checkpoint"), came, "random_state=0 or another number beside it")
+        left_out = "encoder", "random_state", "verbose"  # the encoder is in the model or in the rows' features
+        parameters = {key: value for key, value in self.get_params(deep=False).items() if key not in left_out}
+        key = "" if file is None else hash_of_training(model, rows, {**parameters, "seed": settings.seed})
+        return Checkpoint(file, key)
+
+    def _train(
+        self, rows: Rows, model: Model, settings: Settings, so_far: Checkpoint, bar: Bars
+    ) -> tuple[Model, Frontier]:
         """Alg. 1: stage one for everyone, stage two where there are groups."""
         base = Schedule(batch_size=int(self.batch_size), update=Update(self.style))
         first, second = (
             schedule(base, rows, *stage) for stage in zip(settings.epochs, settings.learning_rates, strict=True)
         )
-        plain = train_plainly(model, rows, settings.seed, first, bar("plain training"))
-        model = model.at(plain.parameters)
+        plain = train_plainly(model, rows, settings.seed, first, so_far, bar("plain training"))
+        model = model.at(plain.state.parameters)
         if not self.groups_:
             return model, Frontier.empty()
         rule = choose_rule(self.aim, self.accuracy_drop, model, rows)
@@ -270,10 +304,12 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             [settings.seed],
             second,
             rule,
+            resume=so_far.stages.get("raan"),
             progress=bar("RAAN"),
+            keep=so_far.keep("raan"),
         )
         judged = rows.split.validation.numel()
-        return debiased.model, frontier_of(plain.path, debiased.state.path, rule) if judged else Frontier.empty()
+        return debiased.model, frontier_of(plain.path, debiased.path, rule) if judged else Frontier.empty()
 
     def _method(self, rows: Rows) -> WeightedRAAN:
         return WeightedRAAN(

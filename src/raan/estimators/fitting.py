@@ -1,7 +1,10 @@
 """From rows to a fitted model: who trains and who validates, Alg. 1's two stages, the point that is kept."""
 
+import hashlib
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -17,9 +20,10 @@ from raan.fairness.metrics import undefined
 from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
 from raan.models.model import Model, Scaling
+from raan.training.checkpoint import Checkpoint
 from raan.training.evaluate import group_counts
 from raan.training.path import Path
-from raan.training.train import Progress, Schedule, State, train
+from raan.training.train import Finish, Progress, Schedule, train
 
 LEAST_EPOCHS, LEAST_STEPS = 10, 300
 """What "auto" epochs give: ten, as in the paper, and more where a small table has few batches in an epoch."""
@@ -95,10 +99,32 @@ def schedule(base: Schedule, rows: Rows, epochs: int | None, learning_rate: floa
     return Schedule(count, base.batch_size, learning_rate, base.update, max(1, POINTS // count))
 
 
-def train_plainly(model: Model, rows: Rows, seed: int, how: Schedule, progress: Progress) -> State:
+def train_plainly(
+    model: Model, rows: Rows, seed: int, how: Schedule, checkpoint: Checkpoint, progress: Progress
+) -> Finish:
     """Stage one: the whole model by cross-entropy."""
     method = ERM() if rows.weight is None else WeightedERM(rows.weight)
-    return train(method, model, rows.table, rows.watched, [seed], how, progress=progress)
+    return train(
+        method,
+        model,
+        rows.table,
+        rows.watched,
+        [seed],
+        how,
+        resume=checkpoint.stages.get("plain"),
+        progress=progress,
+        keep=checkpoint.keep("plain"),
+    )
+
+
+def hash_of_training(model: Model, rows: Rows, parameters: Mapping[str, Any]) -> str:
+    """A short name for all that a fit depends on: where the model starts, the rows and the parameters."""
+    digest = hashlib.sha256(repr(sorted(parameters.items())).encode())
+    table = rows.table
+    parts = (model.parameters, table.features, table.label, table.attribute, *rows.split, rows.weight)
+    for part in parts:
+        digest.update(b"" if part is None else part.contiguous().numpy(force=True).tobytes())
+    return digest.hexdigest()
 
 
 def choose_rule(aim: str | None, accuracy_drop: float, model: Model, rows: Rows) -> Rule:

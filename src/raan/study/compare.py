@@ -12,22 +12,15 @@ from raan.fairness.counts import Counts
 from raan.fairness.metrics import Metrics, metrics
 from raan.fairness.rule import Rule
 from raan.methods.erm import ERM
-from raan.methods.method import Method, Scope, alike, stack
+from raan.methods.method import Scope, alike, stack
 from raan.methods.raan import RAAN
 from raan.models.model import Architecture, Model
+from raan.training.pack import Candidate
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 
 Progress = Callable[[str, int, int], None]
 """Told the name of what is trained, how many steps of it are done, and of how many."""
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """One configuration of a method."""
-
-    method: Method
-    learning_rate: float
 
 
 def four_each() -> dict[str, list[Candidate]]:
@@ -127,7 +120,7 @@ def _curves(
         replace(schedule, learning_rate=rates, watch_test=True),
         progress=progress,
     )
-    points = trained.state.path.points
+    points = trained.path.points
     test = [point.test_counts for point in points if point.test_counts is not None]
     return Curves(_by_candidate([point.validation_counts for point in points], times), _by_candidate(test, times))
 

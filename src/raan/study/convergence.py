@@ -8,7 +8,7 @@ Eq. (5), is at most O(n^(2/5) / T^(2/5)). That is an upper bound up to a constan
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import product
+from itertools import islice, product
 from math import log
 from typing import Any
 
@@ -20,7 +20,6 @@ from torch import Tensor
 from raan.data.sets.catalogue import DATA
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.fairness.rule import LAST
 from raan.methods.method import Scope, cross_entropy
 from raan.methods.raan import RAAN
 from raan.models.model import Architecture, Model
@@ -30,7 +29,7 @@ from raan.results.statistics import summarise
 from raan.study.faults import StudyError
 from raan.study.options import ConvergenceOptions
 from raan.study.study import Study
-from raan.training.train import Schedule, State, begin, train
+from raan.training.train import Schedule, walk
 from raan.training.update import Update
 
 
@@ -95,11 +94,14 @@ def _mean_norm(
     """The mean squared norm of the exact gradient along each seed's path, looked at where an epoch begins."""
     learning_rate, averaging_rate = schedule_of_theorem(len(rows), steps, constant)
     method = RAAN(options.temperature, averaging_rate, balance="sample", scope=Scope.MODEL)
-    schedule = Schedule(0, options.batch_size, learning_rate, Update(style), points_per_epoch=1)
+    epochs = steps * options.batch_size // len(rows)
+    schedule = Schedule(epochs, options.batch_size, learning_rate, Update(style), points_per_epoch=1)
     model = _start(options, table, rows, seeds)
+    everywhere = rows.expand(len(seeds), -1)
+    split = Split(everywhere, everywhere[:, :1], everywhere[:, :1])  # nothing is selected: one row does
     norms = [
         squared_norm(model.at(state.parameters), table, rows, options.temperature)
-        for state in _epochs(method, model, table, rows, seeds, schedule, steps * options.batch_size // len(rows))
+        for state in islice(walk(method, model, table, split, seeds, schedule), epochs)  # but the end
     ]
     return torch.stack(norms).mean(0)
 
@@ -110,24 +112,6 @@ def _start(options: ConvergenceOptions, table: Table, rows: Int[Tensor, "row"], 
     return Architecture(encoder, Stack((options.width, table.classes))).start(
         table, rows.expand(len(seeds), -1), seeds
     )
-
-
-def _epochs(
-    method: RAAN,
-    model: Model,
-    table: Table,
-    rows: Int[Tensor, "row"],
-    seeds: Sequence[int],
-    schedule: Schedule,
-    epochs: int,
-) -> Iterator[State]:
-    """The state where each epoch begins."""
-    everywhere = rows.expand(len(seeds), -1)
-    split = Split(everywhere, everywhere[:, :1], everywhere[:, :1])  # nothing is selected: one row does
-    state = begin(method, model, table, split, schedule, LAST)
-    for epoch in range(1, epochs + 1):
-        yield state
-        state = train(method, model, table, split, seeds, replace(schedule, epochs=epoch), resume=state)
 
 
 def squared_norm(model: Model, table: Table, rows: Int[Tensor, "row"], temperature: float) -> Float[Tensor, "run"]:

@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from raan.data.sets.dataset import Problem
-from raan.data.split import Split
 from raan.methods.method import Refit
 from raan.study.plan import Pack
-from raan.study.training import ARCHITECTURES, problem_of, schedule_of, stacked, steps_of
-from raan.training.stages import second_stage
+from raan.study.training import ARCHITECTURES, problem_of, schedule_of, steps_of
+from raan.training.pack import run_pack
 
 SHORT, LONG = 10, 40
 """Steps that are timed: the difference of the two is steps alone, what they share is looking at the rows."""
@@ -57,19 +56,12 @@ def _trial(pack: Pack) -> float:
 
 def _timed(pack: Pack, problem: Problem, rows: int) -> float:
     """Seconds of one epoch over so many of the training rows."""
-    times = len(pack.candidates)
     model = ARCHITECTURES[pack.data.architecture](problem.table).start(
         problem.table, problem.split.train, pack.seeds
     )
-    split = Split(problem.split.train[:, :rows], problem.split.validation, problem.split.test)
+    split = problem.split._replace(train=problem.split.train[:, :rows])
     schedule = replace(schedule_of(pack.second, pack.style), epochs=1, points_per_epoch=1)
     began = time.perf_counter()
-    second_stage(
-        stacked(pack),
-        model.repeat(times),
-        problem.table,
-        Split(*(part.repeat(times, 1) for part in split)),
-        list(pack.seeds) * times,
-        schedule,
-    )
+    for _ in run_pack(pack.candidates, model, problem.table, split, pack.seeds, schedule):
+        pass
     return time.perf_counter() - began

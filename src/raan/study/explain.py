@@ -23,7 +23,7 @@ from raan.results.records import Record, explanation_of, read
 from raan.results.summary import choose, comparisons
 from raan.study.plan import Pack, candidates, planned
 from raan.study.study import Data, Study
-from raan.study.training import one_thread, problem_of, start_of, trained
+from raan.study.training import one_thread, problem_of, start_of, train
 
 
 class _Run(NamedTuple):
@@ -87,19 +87,19 @@ def _explained(
     for pack, name, method in runs:
         problem = problem_of(pack)
         table = replace(problem.table, name=title)
-        train, test = problem.split.train[0], problem.split.test[0]
+        train_rows, test = problem.split.train[0], problem.split.test[0]
         model = start_of(pack, problem, store)
         if not maps:
             maps.append(map_of("plain training", table, _embedded(model, table, test), test.numpy()))
         if method.scope is Scope.MODEL:
-            model = trained(pack, problem, store, rule).model
+            model = train(pack, problem, store, rule).model
             maps.append(map_of(name, table, _embedded(model, table, test), test.numpy()))
-        embedding, temperature = _embedded(model, table, train), float(method.temperature)
+        embedding, temperature = _embedded(model, table, train_rows), float(method.temperature)
         weights.append(
             weights_of(
                 table,
                 embedding,
-                train.numpy(),
+                train_rows.numpy(),
                 balance=method.balance,
                 temperature=temperature,
                 strength=float(method.strength),

@@ -1,30 +1,28 @@
 """From a study to its runs, and from runs to packs that share the run axis."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from enum import Enum
 from functools import cached_property
 from itertools import product
 from typing import Any
 
 from raan.data.sets.catalogue import DATA
-from raan.methods import METHODS, Method, Refit
+from raan.methods import METHODS, Refit
 from raan.methods.method import alike
 from raan.results.records import Record, hash_of
 from raan.study.study import Data, Entry, Stage, Study
+from raan.training import pack
 
 PACK = 25
 """Runs that train at once: more cost no less per run, since their numbers leave the processor's cache."""
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(pack.Candidate):
     """One setting of one method of the study."""
 
-    entry: Entry
-    method: Method | Refit
-    learning_rate: float
-    l2: float = 0.0
+    entry: Entry = field(kw_only=True)
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -97,7 +95,7 @@ def candidates(entry: Entry, study: Study) -> Iterator[Candidate]:
         rates, penalties = rates[:1], (0.0,)
     for l2, *values in product(penalties, *entry.dials.values()):
         turned = replace(method, **dict(zip(entry.dials, values, strict=True)))  # type: ignore[type-var]
-        yield from (Candidate(entry, turned, rate, l2) for rate in rates)
+        yield from (Candidate(turned, rate, l2, entry=entry) for rate in rates)
 
 
 def _seeds(study: Study, data: Data) -> list[tuple[int, ...]]:

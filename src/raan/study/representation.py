@@ -2,14 +2,14 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
 
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.dataset import Problem
-from raan.methods.method import Method, Refit, Scope, stack
+from raan.methods.method import Refit, Scope
 from raan.models.model import Architecture, Model
 from raan.models.outputs import outputs
 from raan.results.explanation import map_of, separability
@@ -20,7 +20,9 @@ from raan.study.plan import Candidate, candidates
 from raan.study.study import Data, Study
 from raan.study.training import ARCHITECTURES, schedule_of
 from raan.training.evaluate import evaluate
-from raan.training.stages import first_stage, second_stage
+from raan.training.pack import run_pack
+from raan.training.stages import Trained, first_stage
+from raan.training.train import fold, warn_failed
 
 
 def representation_content(options: RepresentationOptions, study: Study) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def _representations(
     schedule = replace(schedule_of(study.first, study.first.style), watch_test=False)
     plain = first_stage(architecture, problem.table, problem.split, study.seeds, schedule).last
     for candidate in chosen:
-        model = _trained(study, problem, plain, candidate)
+        model = _train(study, problem, plain, candidate)
         yield {
             "data": data.title,
             "data_hash": problem.hash,
@@ -71,13 +73,12 @@ def _representations(
         }
 
 
-def _trained(study: Study, problem: Problem, plain: Model, candidate: Candidate) -> Model:
+def _train(study: Study, problem: Problem, plain: Model, candidate: Candidate) -> Model:
     """The model at the end of the method's second stage."""
-    method = cast(Method, stack([candidate.method] * len(study.seeds)))
-    schedule = replace(
-        schedule_of(study.second, study.styles[0]), learning_rate=candidate.learning_rate, l2=candidate.l2
-    )
-    return second_stage(method, plain, problem.table, problem.split, study.seeds, schedule).last
+    schedule = schedule_of(study.second, study.styles[0])
+    finish = fold(run_pack([candidate], plain, problem.table, problem.split, study.seeds, schedule))
+    warn_failed(finish.state, study.seeds)
+    return Trained.of(plain, finish).last
 
 
 def _described(options: RepresentationOptions, problem: Problem, model: Model) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 import json
 import os
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -16,16 +15,16 @@ import torch
 
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.dataset import Problem
-from raan.data.split import Split
 from raan.fairness.rule import LAST, Rule
 from raan.files.write import write_whole
-from raan.methods.method import Method, Refit, stack
+from raan.methods.method import Refit
 from raan.models.model import Architecture, Model, linear, mlp
 from raan.results.records import Record, flatten, hash_of, versions
 from raan.study.plan import Pack
 from raan.study.study import Stage
-from raan.training.stages import Trained, first_stage, second_stage
-from raan.training.train import Schedule
+from raan.training.pack import run_pack
+from raan.training.stages import Trained, first_stage
+from raan.training.train import Schedule, State, count_steps, fold
 from raan.training.update import Update
 
 Progress = Callable[[int, int], None]
@@ -36,10 +35,10 @@ ARCHITECTURES = {"mlp": mlp, "linear": linear}
 def train_pack(pack: Pack, store: Path, progress: Progress = lambda done, total: None) -> list[Record]:
     """The records of the pack's runs; the first stage is taken from the store, or trained and left there."""
     problem = problem_of(pack)
-    return _records(pack, problem, trained(pack, problem, store, progress=progress))
+    return _records(pack, problem, train(pack, problem, store, progress=progress))
 
 
-def trained(
+def train(
     pack: Pack,
     problem: Problem,
     store: Path,
@@ -48,22 +47,14 @@ def trained(
 ) -> Trained:
     """The pack at the end of its second stage, from the first stage that the store holds or comes to hold."""
     start = start_of(pack, problem, store)
-    times = len(pack.candidates)
-    numbers = torch.tensor([(candidate.learning_rate, candidate.l2) for candidate in pack.candidates])
-    rates, penalties = numbers.repeat_interleave(len(pack.seeds), dim=0).unbind(1)
-    with warnings.catch_warnings():
-        # What diverged is in the records.
-        warnings.filterwarnings("ignore", message="the loss or its gradient was not finite")
-        return second_stage(
-            stacked(pack),
-            start.repeat(times),
-            problem.table,
-            Split(*(part.repeat(times, 1) for part in problem.split)),
-            list(pack.seeds) * times,
-            replace(schedule_of(pack.second, pack.style), learning_rate=rates, l2=penalties),
-            rule,
-            progress=progress,
-        )
+    finish = fold(states(pack, problem, start), rule, steps_of(pack), progress=progress)
+    return Trained.of(start.repeat(len(pack.candidates)), finish)
+
+
+def states(pack: Pack, problem: Problem, start: Model) -> Iterator[State]:
+    """The states of the pack's second stage; what diverged is in the records, so nothing warns of it."""
+    schedule = schedule_of(pack.second, pack.style)
+    return run_pack(pack.candidates, start, problem.table, problem.split, pack.seeds, schedule)
 
 
 def steps_of(pack: Pack) -> int:
@@ -71,13 +62,7 @@ def steps_of(pack: Pack) -> int:
     if isinstance(pack.candidates[0].method, Refit):
         return 1
     problem = problem_of(pack)
-    return pack.second.epochs * -(-problem.split.train.shape[1] // pack.second.batch_size)
-
-
-def stacked(pack: Pack) -> Method | Refit:
-    """One method for all runs of the pack."""
-    methods = [candidate.method for candidate in pack.candidates for _ in pack.seeds]
-    return methods[0] if isinstance(methods[0], Refit) else cast(Method, stack(methods))
+    return count_steps(problem.split, schedule_of(pack.second, pack.style))
 
 
 def schedule_of(stage: Stage, style: str) -> Schedule:
@@ -130,7 +115,7 @@ def first_stage_key(pack: Pack) -> str:
 
 def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
     """A record for each run, candidates outermost."""
-    points = trained.state.path.points
+    points = trained.path.points
     validation = np.stack([point.validation_counts for point in points])
     test = np.stack([cast(np.ndarray, point.test_counts) for point in points])
     failed = trained.state.failed.tolist()

@@ -1,4 +1,4 @@
-"""The path of training on validation rows, and the point of it that a declared rule has chosen so far."""
+"""The path of training on validation rows, and the parameters of the point on it that a rule likes best so far."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -33,27 +33,25 @@ class Point:
 
 @dataclass(frozen=True)
 class Path:
-    """The points so far, and for each run the parameters at the one its rule likes best."""
+    """The points so far, and for each run the parameters at the one that the rule likes best."""
 
     points: tuple[Point, ...]
     wish: Float[np.ndarray, "run"]  # the rule's smallest number so far
     chosen: Float[Tensor, "run parameter"]
     chosen_step: Int[Tensor, "run"]
 
-    @staticmethod
-    def start(parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> "Path":
-        """The path whose only point is the model as it came."""
-        steps = torch.full((len(parameters),), point.step, device=parameters.device)
-        wish = rule.wish(point.validation_counts, point.validation_counts, point.step)
-        return Path((point,), wish, parameters, steps)
 
-    def then(self, parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> "Path":
-        """The path with one more point; of equal points the earlier one stays chosen."""
-        wish = rule.wish(point.validation_counts, self.points[0].validation_counts, point.step)
-        better = torch.from_numpy(np.asarray(wish < self.wish)).to(parameters.device)
-        return Path(
-            (*self.points, point),
-            np.minimum(wish, self.wish),
-            torch.where(better.unsqueeze(-1), parameters, self.chosen),
-            torch.where(better, point.step, self.chosen_step),
-        )
+def extend(path: Path | None, parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> Path:
+    """The path with one more point, or with its first; of equal points the earlier one stays chosen."""
+    reference = point if path is None else path.points[0]
+    wish = rule.wish(point.validation_counts, reference.validation_counts, point.step)
+    steps = torch.full((len(parameters),), point.step, device=parameters.device)
+    if path is None:
+        return Path((point,), wish, parameters, steps)
+    better = torch.from_numpy(np.asarray(wish < path.wish)).to(parameters.device)
+    return Path(
+        (*path.points, point),
+        np.minimum(wish, path.wish),
+        torch.where(better.unsqueeze(-1), parameters, path.chosen),
+        torch.where(better, steps, path.chosen_step),
+    )

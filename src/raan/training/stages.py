@@ -1,9 +1,11 @@
 """Alg. 1: two stages, plain training of the whole model first, then a method on its scope."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
-import torch
+from jaxtyping import Float
+from torch import Tensor
 
 from raan.data.split import Split
 from raan.data.table import Table
@@ -13,7 +15,19 @@ from raan.methods.method import Method, Refit, Scope, no_memory
 from raan.models.model import Architecture, Model
 from raan.training.evaluate import embedded
 from raan.training.path import Path
-from raan.training.train import Progress, Schedule, State, point, train
+from raan.training.train import (
+    Finish,
+    Progress,
+    Schedule,
+    State,
+    count_steps,
+    fold,
+    never,
+    point,
+    train,
+    walk,
+    warn_failed,
+)
 
 
 @dataclass(frozen=True)
@@ -23,6 +37,19 @@ class Trained:
     model: Model
     last: Model
     state: State
+    path: Path
+
+    @classmethod
+    def of(cls, start: Model, finish: Finish) -> "Trained":
+        """The models at the finish of a stage that began at the start."""
+        chosen, last = complete(start, finish.path.chosen), complete(start, finish.state.parameters)
+        return cls(chosen, last, *finish)
+
+
+def complete(model: Model, parameters: Float[Tensor, "run parameter"]) -> Model:
+    """The model with the parameters that a stage trained: all of its own, or those of its head."""
+    head_alone = parameters.shape[1] < model.parameters.shape[1]
+    return model.with_head(parameters) if head_alone else model.at(parameters)
 
 
 def first_stage(
@@ -36,8 +63,7 @@ def first_stage(
 ) -> Trained:
     """The whole model trained by cross-entropy, from each seed's own start."""
     model = architecture.start(table, split.train, seeds)
-    state = train(ERM(), model, table, split, seeds, schedule, progress=progress)
-    return Trained(model.at(state.path.chosen), model.at(state.parameters), state)
+    return Trained.of(model, train(ERM(), model, table, split, seeds, schedule, progress=progress))
 
 
 def second_stage(
@@ -49,39 +75,45 @@ def second_stage(
     schedule: Schedule = Schedule(),
     rule: Rule = LAST,
     *,
+    resume: Finish | None = None,
     progress: Progress = lambda done, total: None,
+    keep: Callable[[Finish], None] = lambda finish: None,
 ) -> Trained:
-    """SCRAAN, Alg. 1, from the end of its first stage: the method trains what its scope says.
-
-    A fixed encoder is a table embedded once, without dropout: what is left to train is an ordinary model.
-    A method that refits takes one step, and its path has two points.
-    """
-    if isinstance(method, Refit):
-        refitted = _refitted(method, model, table, split, seeds, schedule, rule)
-        progress(1, 1)
-        return refitted
-    if method.scope is Scope.MODEL:
-        state = train(method, model, table, split, seeds, schedule, rule, progress=progress)
-        return Trained(model.at(state.path.chosen), model.at(state.parameters), state)
-    head, points = model.without_encoder(), embedded(model, table)
-    state = train(method, head, points, split, seeds, schedule, rule, progress=progress)
-    return Trained(model.with_head(state.path.chosen), model.with_head(state.parameters), state)
+    """SCRAAN, Alg. 1, from the end of its first stage, folded by the rule."""
+    states = walk_second_stage(method, model, table, split, seeds, schedule, resume and resume.state)
+    steps = 1 if isinstance(method, Refit) else count_steps(split, schedule)
+    finish = fold(states, rule, steps, resume=resume, progress=progress, keep=keep)
+    warn_failed(finish.state, seeds)
+    return Trained.of(model, finish)
 
 
-def _refitted(
-    method: Refit,
+def walk_second_stage(
+    method: Method | Refit,
     model: Model,
     table: Table,
     split: Split,
     seeds: Sequence[int],
-    schedule: Schedule,
-    rule: Rule,
-) -> Trained:
-    """The model fitted anew, and the path from the one to the other."""
-    after = method.refit(model, table, split, seeds)
-    path = Path.start(model.parameters, point(0, model, table, split, schedule), rule)
-    path = path.then(after.parameters, point(1, after, table, split, schedule), rule)
-    never = torch.full((len(seeds),), -1, device=model.parameters.device)
-    moments = schedule.update.start(after.parameters)
-    state = State(0, 1, after.parameters, moments, no_memory(after), never, path)
-    return Trained(model.at(path.chosen), after, state)
+    schedule: Schedule = Schedule(),
+    resume: State | None = None,
+) -> Iterator[State]:
+    """The states of the second stage: the method trains what its scope says.
+
+    A fixed encoder is a table embedded once, without dropout: what is left to train is an ordinary model, and the
+    states have its parameters. A method that refits takes one step, and has two states.
+    """
+    if isinstance(method, Refit):
+        return _refit(method, model, table, split, seeds, schedule)
+    on = partial(walk, method, split=split, seeds=seeds, schedule=schedule, resume=resume)
+    if method.scope is Scope.MODEL:
+        return on(model, table)
+    return on(model.without_encoder(), embedded(model, table))
+
+
+def _refit(
+    method: Refit, model: Model, table: Table, split: Split, seeds: Sequence[int], schedule: Schedule
+) -> Iterator[State]:
+    """The model as it came, and fitted anew."""
+    for step, here in enumerate((model, method.refit(model, table, split, seeds))):
+        moments = schedule.update.start(here.parameters)
+        at = point(step, here, table, split, schedule)
+        yield State(0, step, here.parameters, moments, no_memory(here), never(model), at)

@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
+from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -16,11 +17,11 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
 from raan.training.evaluate import group_counts
-from raan.training.path import Path, Point
+from raan.training.path import Path, Point, extend
 from raan.training.update import Moments, Update
 
 Progress = Callable[[int, int], None]
-"""Told how many steps are done, and of how many, whenever a point of the path is recorded."""
+"""Called with the number of steps done and of all whenever a point of the path is recorded."""
 
 
 @dataclass(frozen=True)
@@ -38,49 +39,47 @@ class Schedule:
 
 @dataclass(frozen=True)
 class State:
-    """All that a stage carries from epoch to epoch: training on from a saved state loses nothing.
+    """All that a stage carries from epoch to epoch, and what the models predict where they stand.
 
-    Random numbers are drawn by (seed, purpose, epoch), so there is no generator among it.
+    Random numbers are drawn by (seed, purpose, epoch), so there is no generator among it: training on from the
+    state at the end of an epoch loses nothing.
     """
 
-    epoch: int
+    epoch: int  # whole ones that are behind it
     step: int
     parameters: Float[Tensor, "run parameter"]
     moments: Moments
     memory: Memory
     failed: Int[Tensor, "run"]  # the step at which a run's loss or gradient was not finite; -1: never
+    point: Point
+
+
+class Finish(NamedTuple):
+    """The last state of a stage, or the last so far, and the path to it."""
+
+    state: State
     path: Path
 
 
-def begin(method: Method, model: Model, table: Table, split: Split, schedule: Schedule, rule: Rule) -> State:
-    """The state before the first step; the model as it comes is the first point of the path."""
-    memory = method.prepare(model, table, split.train)
-    start = point(0, model, table, split, schedule)
-    moments = schedule.update.start(model.parameters)
-    never = torch.full((len(model.parameters),), -1, device=model.parameters.device)
-    path = Path.start(model.parameters, start, rule)
-    return State(0, 0, model.parameters, moments, memory, never, path)
-
-
-def train(
+def walk(
     method: Method,
     model: Model,
     table: Table,
     split: Split,
     seeds: Sequence[int],
     schedule: Schedule = Schedule(),
-    rule: Rule = LAST,
-    *,
     resume: State | None = None,
-    progress: Progress = lambda done, total: None,
-) -> State:
-    """The state after the scheduled epochs: each run's path, and the parameters that the rule chose on it.
+) -> Iterator[State]:
+    """The states of training: before the first step, then after every part of an epoch that has a point.
 
-    A run whose loss or gradient is not finite stands still from there on, and a warning names it; the others
-    of its pack go on. With `resume`, training goes on from the end of that state's epoch.
+    A run whose loss or gradient is not finite stands still from there on; the others of its pack go on. With
+    `resume`, the state at the end of an epoch, come the states after it. Whoever takes no more states ends the
+    training. The memory of a state within an epoch is the loop's own, which goes on writing into it.
     """
-    state = resume or begin(method, model, table, split, schedule, rule)
-    per_epoch = -(-split.train.shape[1] // schedule.batch_size)
+    state = resume or begin(method, model, table, split, schedule)
+    if resume is None:
+        yield state
+    per_epoch = count_steps(split, replace(schedule, epochs=1))
     for epoch in range(state.epoch, schedule.epochs):
         drawn = batches(
             table,
@@ -94,14 +93,74 @@ def train(
         )
         # The loop owns its memory and writes into it; the state it came from stays as it was.
         state = replace(state, memory=Memory(*(part.clone() for part in state.memory)))
-        for stretch in _stretches(drawn, per_epoch, schedule.points_per_epoch):
-            state = _follow(state, method, model, stretch, schedule)
+        for first, last in _edges(per_epoch, schedule.points_per_epoch):
+            state = _follow(state, method, model, islice(drawn, last - first), schedule)
             here = point(state.step, model.at(state.parameters), table, split, schedule)
-            state = replace(state, path=state.path.then(state.parameters, here, rule))
-            progress(state.step, per_epoch * schedule.epochs)
-        state = replace(state, epoch=epoch + 1)
-    _warn_failed(state, seeds)
-    return state
+            state = replace(state, epoch=epoch + (last == per_epoch), point=here)
+            yield state
+
+
+def begin(method: Method, model: Model, table: Table, split: Split, schedule: Schedule) -> State:
+    """The state before the first step."""
+    memory = method.prepare(model, table, split.train)
+    start = point(0, model, table, split, schedule)
+    return State(0, 0, model.parameters, schedule.update.start(model.parameters), memory, never(model), start)
+
+
+def never(model: Model) -> Int[Tensor, "run"]:
+    """The step at which each run failed, where none has."""
+    return torch.full((len(model.parameters),), -1, device=model.parameters.device)
+
+
+def train(
+    method: Method,
+    model: Model,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    schedule: Schedule = Schedule(),
+    rule: Rule = LAST,
+    *,
+    resume: Finish | None = None,
+    progress: Progress = lambda done, total: None,
+    keep: Callable[[Finish], None] = lambda finish: None,
+) -> Finish:
+    """The state after the scheduled epochs, each run's path, and the parameters that the rule chose on it.
+
+    A warning names the runs that diverged. With `resume`, training goes on from there. `keep` is called with
+    what there is at the end of every epoch.
+    """
+    states = walk(method, model, table, split, seeds, schedule, resume and resume.state)
+    finish = fold(states, rule, count_steps(split, schedule), resume=resume, progress=progress, keep=keep)
+    warn_failed(finish.state, seeds)
+    return finish
+
+
+def fold(
+    states: Iterable[State],
+    rule: Rule = LAST,
+    steps: int = 1,
+    *,
+    resume: Finish | None = None,
+    progress: Progress = lambda done, total: None,
+    keep: Callable[[Finish], None] = lambda finish: None,
+) -> Finish:
+    """The last of the states, the path through all of them, and the parameters that the rule likes best on it."""
+    finish = resume
+    for state in states:
+        before = finish.state.epoch if finish else 0
+        finish = Finish(state, extend(finish and finish.path, state.parameters, state.point, rule))
+        if state.step:
+            progress(state.step, steps)
+        if state.epoch > before:
+            keep(finish)
+    assert finish is not None  # there is a state before the first step
+    return finish
+
+
+def count_steps(split: Split, schedule: Schedule) -> int:
+    """The steps of all epochs."""
+    return schedule.epochs * -(-split.train.shape[1] // schedule.batch_size)
 
 
 def point(step: int, model: Model, table: Table, split: Split, schedule: Schedule) -> Point:
@@ -110,12 +169,10 @@ def point(step: int, model: Model, table: Table, split: Split, schedule: Schedul
     return Point(step, group_counts(model, table, split.validation), test)
 
 
-def _stretches(drawn: Iterator[Batch], total: int, points: int) -> Iterator[Iterator[Batch]]:
-    """An epoch's batches in as many nearly equal parts as it has points."""
-    edges = [total * point // points for point in range(points + 1)]
-    for first, last in pairwise(edges):
-        if last > first:
-            yield islice(drawn, last - first)
+def _edges(steps: int, points: int) -> list[tuple[int, int]]:
+    """Where the parts of an epoch begin and end: as many nearly equal ones as it has points."""
+    edges = [steps * point // points for point in range(points + 1)]
+    return [(first, last) for first, last in pairwise(edges) if last > first]
 
 
 def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch], schedule: Schedule) -> State:
@@ -137,7 +194,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
         leaf = parameters.detach().requires_grad_()
         loss, memory_after = method.loss(model.at(leaf), batch, _read(memory, batch))
         (gradient,) = torch.autograd.grad(loss.sum(), leaf)
-        memory = _written(memory, batch, memory_after)
+        memory = _write(memory, batch, memory_after)
         if penalised:
             gradient = gradient + penalty * parameters
         moved, moments = schedule.update(parameters, gradient, moments, rate)
@@ -155,7 +212,7 @@ def _read(memory: Memory, batch: Batch) -> Memory:
     return memory._replace(rows=memory.rows.flatten(0, 1)[flat_index(batch.row, rows)])
 
 
-def _written(memory: Memory, batch: Batch, after: Memory) -> Memory:
+def _write(memory: Memory, batch: Batch, after: Memory) -> Memory:
     """The memory with the batch's rows overwritten in place: O(batch), whatever the table's size."""
     rows = memory.rows.shape[1]
     if rows:
@@ -164,7 +221,7 @@ def _written(memory: Memory, batch: Batch, after: Memory) -> Memory:
     return Memory(memory.rows, after.whole.detach())
 
 
-def _warn_failed(state: State, seeds: Sequence[int]) -> None:
+def warn_failed(state: State, seeds: Sequence[int]) -> None:
     """One warning that names the runs that diverged."""
     failed = [
         f"run {run} (seed {seed}) at step {step}"
