@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from functools import partial
+from itertools import product
 from time import monotonic
 from typing import Any, NamedTuple, cast
 
@@ -17,20 +18,20 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.split import Split
-from raan.data.streams import stream
 from raan.data.table import Table
 from raan.estimators.classifier import RAANClassifier
-from raan.fairness.rule import LAST
 from raan.fit.budget import Costs, Effort, Rates, plan_effort
 from raan.fit.clock import Clock
 from raan.fit.rows import Rows
 from raan.fit.runs import Outcome, Run, Step
 from raan.methods.erm import ERM
-from raan.methods.method import Method, Scope, alike, stack
+from raan.methods.method import Scope, alike
 from raan.methods.raan import RAAN
 from raan.models.model import Model, mlp
-from raan.training.evaluate import embedded, group_counts
-from raan.training.train import Schedule, State, begin, train
+from raan.training.evaluate import group_counts
+from raan.training.pack import Candidate, run_pack
+from raan.training.stages import complete
+from raan.training.train import Schedule, State, walk
 
 RATE = 1e-3
 """The learning rate of plain training."""
@@ -42,11 +43,8 @@ DIALS = ("temperature", "averaging_rate", "strength", "balance")
 
 
 @dataclass(frozen=True)
-class Setting:
-    """One setting of a method."""
-
-    method: Method
-    learning_rate: float
+class Setting(Candidate):
+    """One setting of a method, as the report and the classifier have it."""
 
     @property
     def hyperparameters(self) -> dict[str, Any]:
@@ -95,10 +93,6 @@ class Ground:
         """One split for so many starts."""
         rows = Split(*(part.expand(count, -1) for part in split))
         return cls(table, rows, tuple(range(first, first + count)))
-
-    def times(self, several: int) -> "Ground":
-        """The same for as many settings, settings outermost."""
-        return Ground(self.table, Split(*(part.repeat(several, 1) for part in self.split)), self.seeds * several)
 
 
 class Networks:
@@ -149,8 +143,8 @@ def train_plainly(ground: Ground, effort: Effort, clock: Clock, seconds: float) 
     each = seconds / (effort.epochs * effort.parts)
     trained = None
     with clock.limit():
-        for state in _states(ERM(), model, ground, effort):
-            trained = model.at(state.parameters) if state.epoch >= effort.parts else None
+        for state in walk(ERM(), model, ground.table, ground.split, ground.seeds, schedule_of(effort)):
+            trained = model.at(state.parameters) if state.epoch else None
             clock.tick("plain training", each if state.step else 0.0)
     return trained
 
@@ -167,39 +161,31 @@ class Stop(NamedTuple):
     @classmethod
     def of(cls, state: State) -> "Stop":
         """Where a state of training stands."""
-        point = state.path.points[-1]
-        assert point.test_counts is not None  # the schedule watches the test rows
-        return cls(state.step, state.parameters, state.failed, point.validation_counts, point.test_counts)
+        validation, test = state.point.validation_counts, state.point.test_counts
+        assert test is not None  # the schedule watches the test rows
+        return cls(state.step, state.parameters, state.failed, validation, test)
 
 
 def train_pack(
     name: str, pack: Sequence[Setting], start: Model, ground: Ground, effort: Effort, clock: Clock, seconds: float
 ) -> list[Run]:
     """The second stage of a pack of settings, from every start: a run for each, as far as the time went."""
-    several, model = ground.times(len(pack)), start.repeat(len(pack))
-    rates = torch.tensor([setting.learning_rate for setting in pack]).repeat_interleave(len(ground.seeds))
-    method = stack([setting.method for setting in pack for _ in ground.seeds])
-    trained, seen = model, several
-    if pack[0].method.scope is Scope.HEAD:  # a fixed encoder is a table embedded once
-        trained, seen = model.without_encoder(), replace(several, table=embedded(model, ground.table))
     stops: list[Stop] = []
     each = seconds / (effort.epochs * effort.parts)
     with clock.limit():
-        for state in _states(method, trained, seen, effort, rates):
+        for state in run_pack(pack, start, ground.table, ground.split, ground.seeds, schedule_of(effort)):
             stops.append(Stop.of(state))
             clock.tick(name, each if state.step else 0.0)
-    return list(_runs(name, pack, model, several, effort, stops)) if stops else []
+    return list(_runs(name, pack, start.repeat(len(pack)), ground.seeds, effort, stops)) if stops else []
 
 
 def _runs(
-    name: str, pack: Sequence[Setting], model: Model, several: Ground, effort: Effort, stops: Sequence[Stop]
+    name: str, pack: Sequence[Setting], model: Model, seeds: Sequence[int], effort: Effort, stops: Sequence[Stop]
 ) -> Iterator[Run]:
-    """One run for each setting and start."""
-    starts = len(several.seeds) // len(pack)
+    """One run for each setting and start, settings outermost."""
     validation = np.stack([stop.validation for stop in stops], axis=1)
     test = np.stack([stop.test for stop in stops], axis=1)
-    for place, seed in enumerate(several.seeds):
-        setting = pack[place // starts]
+    for place, (setting, seed) in enumerate(product(pack, seeds)):
         failed = int(stops[-1].failed[place])
         yield Run(
             name,
@@ -218,35 +204,15 @@ def _classifier(
     model: Model, stops: Sequence[Stop], run: int, setting: Setting, effort: Effort, point: int
 ) -> RAANClassifier:
     """The classifier of one run at a point; where the head alone was trained, under the encoder it came with."""
-    parameters = stops[point].parameters
-    head_alone = parameters.shape[1] < model.parameters.shape[1]
-    network = model.with_head(parameters) if head_alone else model.at(parameters)
-    epochs = effort.epochs, effort.epochs
+    network, epochs = complete(model, stops[point].parameters), (effort.epochs, effort.epochs)
     return RAANClassifier.from_network(
         network, run, epochs=epochs, batch_size=effort.batch_size, **setting.parameters
     )
 
 
-def _states(
-    method: Method, model: Model, ground: Ground, effort: Effort, rates: float | Tensor = RATE
-) -> Iterator[State]:
-    """The state before the first step, and after each part of each epoch: a part has one point, at its end."""
-    schedule = Schedule(effort.epochs, effort.batch_size, rates, points_per_epoch=1, watch_test=True)
-    state = begin(method, model, ground.table, ground.split, schedule, LAST)
-    yield state
-    for epoch in range(effort.epochs):
-        for part in _deal(ground, epoch, effort.parts):
-            until = replace(schedule, epochs=state.epoch + 1)
-            rows = ground.split._replace(train=part)
-            state = train(method, model, ground.table, rows, ground.seeds, until, resume=state)
-            yield state
-
-
-def _deal(ground: Ground, epoch: int, parts: int) -> Sequence[Int[Tensor, "run part"]]:
-    """An epoch's training rows, shuffled by each run's seed and cut into parts."""
-    rows = ground.split.train.shape[1]
-    order = np.stack([stream(seed, "parts", epoch).permutation(rows) for seed in ground.seeds])
-    return torch.tensor_split(ground.split.train.gather(1, torch.from_numpy(order)), parts, dim=1)
+def schedule_of(effort: Effort) -> Schedule:
+    """The effort as the training loop takes it; a pack's rates take the place of the rate."""
+    return Schedule(effort.epochs, effort.batch_size, RATE, points_per_epoch=effort.parts, watch_test=True)
 
 
 def time_steps(table: Table, split: Split, effort: Effort) -> Rates:
@@ -261,7 +227,7 @@ def time_steps(table: Table, split: Split, effort: Effort) -> Rates:
     plain = _seconds(lambda: train_plainly(ground, once, _endless(), 0)) / steps
 
     def rates(name: str, pack: Sequence[Setting]) -> tuple[float, float]:
-        many, rows = start.repeat(len(pack)), ground.times(len(pack)).split.test
+        many, rows = start.repeat(len(pack)), ground.split.test.repeat(len(pack), 1)
         step = _seconds(lambda: train_pack(name, pack, start, ground, once, _endless(), 0)) / steps
         return step, judged * _seconds(lambda: group_counts(many, few, rows))
 
