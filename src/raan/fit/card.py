@@ -111,7 +111,7 @@ def _figures(fit: Fit) -> Iterator[str]:
     yield ""
     yield (
         "In brackets: 95 % bootstrap intervals over test rows. They do not show how another split or another "
-        "start of training would have fared. The equalized odds gap is the sum of the differences of true and "
+        "start of training would have fared. The equalized-odds gap is the sum of the differences of true and "
         "false positive rates."
     )
 
