@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raan.cli.console import console, errors, naming
-from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
+from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet
 from raan.errors import InputError
 from raan.fairness.aims import AIMS
 

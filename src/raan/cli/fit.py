@@ -14,23 +14,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raan.cli.console import console, errors, note, time_bar
-from raan.cli.options import AimOption, Points
+from raan.cli.options import AimOption, Data, Decimal, Delimiter, Encoding, Json, Points, Quiet
 from raan.fairness.rule import ACCURACY_DROP, Rule
 
 if TYPE_CHECKING:
     from raan.fit.fit import Fit
     from raan.tabular.frame import Loaded
     from raan.tabular.lines import Layout
-
-
-Data = Annotated[
-    Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file whose first line names the columns.")
-]
-Delimiter = Annotated[str | None, typer.Option(help="What separates the columns of a text file; else guessed.")]
-Encoding = Annotated[str, typer.Option(help="The encoding of a text file, such as latin-1.")]
-Decimal = Annotated[str, typer.Option(help="What marks decimals in a text file.")]
-Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
-Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]
 
 
 def fit(

@@ -1,5 +1,6 @@
 """Options that several commands share, each with one spelling and one unit."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -27,3 +28,12 @@ Points = Annotated[
     typer.Option("--accuracy-drop", min=0, max=100, help="How much accuracy that may cost, in points."),
 ]
 """An allowance of accuracy in points, as people speak of it; Python takes shares."""
+
+Data = Annotated[
+    Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file whose first line names the columns.")
+]
+Delimiter = Annotated[str | None, typer.Option(help="What separates the columns of a text file; else guessed.")]
+Encoding = Annotated[str, typer.Option(help="The encoding of a text file, such as latin-1.")]
+Decimal = Annotated[str, typer.Option(help="What marks decimals in a text file.")]
+Json = Annotated[bool, typer.Option("--json", help="Print one JSON object, for programs.")]
+Quiet = Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")]

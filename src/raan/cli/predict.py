@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from raan.cli.console import errors, note, progress_bar
-from raan.cli.fit import Data, Decimal, Delimiter, Encoding, Json, Quiet
+from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
