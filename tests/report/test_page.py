@@ -10,6 +10,7 @@ from itertools import pairwise
 import plotly.graph_objects as graph
 import pytest
 
+from raan.fairness.aims import AIMS
 from raan.report.content import Content
 from raan.report.outline import outline
 from raan.report.page import page, write_page
@@ -82,7 +83,7 @@ def test_every_figure_is_one_that_plotly_knows_and_has_words_for_who_cannot_see_
         if inner.get("class") == "chart" and inner["aria-hidden"] == "true"
     }
     assert figures.keys() == places.keys()
-    assert len(figures) == 2 * 6 + 4
+    assert len(figures) == 2 * (len(AIMS) + 3) + 4
     for name, figure in figures.items():
         graph.Figure(figure)  # an unknown name or value is an error
         assert places[name]["role"] == "img"

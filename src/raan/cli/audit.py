@@ -63,7 +63,7 @@ def audit(
 ) -> None:
     """Audit the predictions of any model: accuracy, gaps and each group's figures, with intervals.
 
-    Rows of unknown attribute count in the accuracy only. The equalized odds gap is the sum of the differences of
+    Rows of unknown attribute count in the accuracy only. The equalized-odds gap is the sum of the differences of
     true and false positive rates.
 
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
@@ -75,9 +75,11 @@ def audit(
 
     tokens = (*MISSING, *(missing or ()))
     sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
-    truth, said = (_classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction")))
+    truth, predicted = (
+        _classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction"))
+    )
     with naming(RENAMED):
-        found = measure(truth, said, _groups(sheet, attribute), min_count=min_count)
+        found = measure(truth, predicted, _groups(sheet, attribute), min_count=min_count)
     if as_json:
         sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
     elif not quiet:

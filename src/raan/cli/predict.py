@@ -46,7 +46,7 @@ def predict(
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """
-    from raan.fit.predictions import predict_file, written
+    from raan.fit.predictions import open_writer, predict_file
     from raan.tabular.lines import Layout
     from raan.tabular.source import open_source
 
@@ -55,7 +55,7 @@ def predict(
         task = bar.add_task("predicting", total=None)
         source = open_source(data, Layout(delimiter, encoding, decimal))
         kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
-        with warnings.catch_warnings(), written(out, data) as write:
+        with warnings.catch_warnings(), open_writer(out, data) as write:
             warnings.simplefilter("ignore")
             bar.update(task, total=source.total)
             rows, notes = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done))

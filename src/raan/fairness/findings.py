@@ -169,7 +169,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 
 def _sentences(audit: Audit) -> Iterator[str]:
-    yield f"Accuracy is {_spoken(audit.accuracy, '%', audit)} over {_samples(audit.count)}."
+    yield f"Accuracy is {_in_words(audit.accuracy, '%', audit)} over {_samples(audit.count)}."
     yield from _on_the_worst_served(audit)
     yield from _on_the_gaps(audit)
     if audit.undefined:
@@ -188,16 +188,16 @@ def _on_the_worst_served(audit: Audit) -> Iterator[str]:
         among = "The" if len(measured) == len(audit.cells) else "Among the groups that can be measured, the"
         yield (
             f"{among} worst-served group is class {worst.label!r} with attribute {worst.group!r}: "
-            f"its accuracy is {_spoken(worst.accuracy, '%', audit)} over {_samples(worst.count)}."
+            f"its accuracy is {_in_words(worst.accuracy, '%', audit)} over {_samples(worst.count)}."
         )
 
 
 def _on_the_gaps(audit: Audit) -> Iterator[str]:
     if not math.isnan(audit.demographic_parity_gap.value):
-        gap = _spoken(audit.demographic_parity_gap, " points", audit)
+        gap = _in_words(audit.demographic_parity_gap, " points", audit)
         yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.groups)}."
     if not math.isnan(audit.equalized_odds_gap.value):
-        gap = _spoken(audit.equalized_odds_gap, " points", audit)
+        gap = _in_words(audit.equalized_odds_gap, " points", audit)
         yield f"The equalized-odds gap, the differences of true and false positive rates added up, is {gap}."
 
 
@@ -214,14 +214,14 @@ def _selection_range(groups: Sequence[Group], place: int) -> tuple[str, tuple[fl
     return groups[0].rates[place].label, min(rates), max(rates)
 
 
-def _spoken(estimate: Estimate, unit: str, audit: Audit) -> str:
+def _in_words(estimate: Estimate, unit: str, audit: Audit) -> str:
     """'85.3% (95% interval 84.9 to 85.7)'."""
     if math.isnan(estimate.value):
         return "undefined"
-    said = f"{100 * estimate.value:.1f}{unit}"
+    value = f"{100 * estimate.value:.1f}{unit}"
     if math.isnan(estimate.low):
-        return f"{said} (too few samples for an interval)"
-    return f"{said} ({_level(audit)} interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+        return f"{value} (too few samples for an interval)"
+    return f"{value} ({_level(audit)} interval {100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
 
 
 def _listed(items: Sequence[str], most: int = 5) -> str:

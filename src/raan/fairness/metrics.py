@@ -167,7 +167,7 @@ def _shortages(
             yield _shortage(found, f"of class {label!r} with a known attribute", min_count)
     for i, label in enumerate(class_names):
         for j, attribute in enumerate(attribute_names):
-            if of_cell[i][j] < min_count <= min(of_class[i], of_attribute[j]):  # else it is said above
+            if of_cell[i][j] < min_count <= min(of_class[i], of_attribute[j]):  # else it is listed above
                 yield _shortage(of_cell[i][j], f"of class {label!r} with attribute {attribute!r}", min_count)
 
 

@@ -47,9 +47,9 @@ def probability(name: str) -> str:
 
 def _frame(model: TableClassifier, features: Features, chunk: Chunk, kept: Sequence[str]) -> pd.DataFrame:
     found = features(chunk)
-    said = {PREDICTION: model.predict_features(found)}
-    said |= dict(zip(map(probability, model.class_names), model.probabilities(found).T, strict=True))
-    return pd.concat([chunk.frame(kept), pd.DataFrame(said)], axis=1)
+    columns = {PREDICTION: model.predict_features(found)}
+    columns |= dict(zip(map(probability, model.class_names), model.probabilities(found).T, strict=True))
+    return pd.concat([chunk.frame(kept), pd.DataFrame(columns)], axis=1)
 
 
 def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> None:
@@ -66,7 +66,7 @@ def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> No
 
 
 @contextmanager
-def written(out: Path, data: Path) -> Iterator[Write]:
+def open_writer(out: Path, data: Path) -> Iterator[Write]:
     """Something that writes frames below one another into a CSV, TSV or Parquet file; "-" is standard output.
 
     The file is there once it is whole; a crash leaves what was there before. The data themselves are not written
