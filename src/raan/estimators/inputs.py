@@ -1,6 +1,5 @@
 """Arguments as they come, read once at the door: arrays, frames, tensors or lists; errors name the argument."""
 
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from numbers import Real
@@ -14,6 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 from torch import Tensor
 
+from raan.errors import InputError
 from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
 
 Missing = Literal["ignore", "group", "error"]
@@ -21,12 +21,12 @@ Missing = Literal["ignore", "group", "error"]
 
 @contextmanager
 def naming(argument: str) -> Iterator[None]:
-    """Errors from within name the argument: those that do not yet say it first."""
+    """Errors of other libraries from within name the argument first; ours do so by themselves."""
     try:
         yield
+    except InputError:
+        raise
     except (ValueError, TypeError, OverflowError) as error:
-        if re.search(rf"\b{argument}\b", str(error)):
-            raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{argument}: {error}") from error
 
