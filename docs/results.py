@@ -123,8 +123,8 @@ def _compared(found: Mapping[Any, np.ndarray], estimator: str, drop: float) -> I
 def _cell(rows: np.ndarray, column: int, best: bool) -> str:
     """Mean and standard deviation over the splits, and the mean accuracy."""
     spread = f" ± {rows[:, column].std(ddof=1):.1f}" if len(rows) > 1 else ""
-    told = f"{rows[:, column].mean():.1f}{spread}"
-    return f"{f'**{told}**' if best else told} ({rows[:, METRICS.index('accuracy')].mean():.1f})"
+    shown = f"{rows[:, column].mean():.1f}{spread}"
+    return f"{f'**{shown}**' if best else shown} ({rows[:, METRICS.index('accuracy')].mean():.1f})"
 
 
 def _filled(text: str, name: str, table: str) -> str:
@@ -150,12 +150,12 @@ def _cells(reading: Reading, name: str, paper: Paper) -> tuple[str, str]:
     """Ours, accuracy in brackets, and the paper's."""
     comparison = reading.comparison
     theirs = paper.get((comparison.data, comparison.style, name))
-    told = f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
+    paper_says = f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
     if name not in reading.chosen:
-        return "", told
+        return "", paper_says
     test = reading.chosen[name].test
     worst, accuracy = 100 * test.worst_group_accuracy, 100 * test.accuracy
-    return f"{worst.mean():.1f} ± {worst.std(ddof=1):.1f} ({accuracy.mean():.1f})", told
+    return f"{worst.mean():.1f} ± {worst.std(ddof=1):.1f} ({accuracy.mean():.1f})", paper_says
 
 
 def main() -> None:

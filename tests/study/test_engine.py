@@ -22,9 +22,9 @@ from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
 from raan.results.journal import StudyRunning, open_results
-from raan.results.records import read
+from raan.results.records import line_of, read
 from raan.studies import find, names, read_rule
-from raan.study.execute import carry_out
+from raan.study.execute import carry_out, run_in_memory
 from raan.study.faults import StudyError
 from raan.study.plan import PACK, packs
 from raan.study.study import read_study
@@ -110,6 +110,16 @@ class TestPlan:
                 len({(type(each.method), getattr(each.method, "balance", None)) for each in pack.candidates}) == 1
             )
 
+    def test_settings_that_are_listed_are_taken_one_by_one(self, tmp_path):
+        listed = "settings = [{ balance = 'group', learning_rate = 1e-2 }, { strength = 0.5 }]"
+        text = STUDY.replace(
+            'temperature = [0.1, 0.5]\naveraging_rate = [0.5]\nbalance = ["group", "sample"]', listed
+        )
+        planned = packs(read_study(write(tmp_path, text)))
+        ours = [each for pack in planned for each in pack.candidates if each.entry.name == "RL-RAAN"]
+        found = {(each.learning_rate, each.method.strength, each.method.temperature) for each in ours}
+        assert found == {(1e-2, 1.0, 0.5), (1e-2, 0.5, 0.5), (1e-3, 0.5, 0.5)}
+
     def test_dials_that_the_file_does_not_turn_keep_the_papers_grid(self, study_file):
         raan = [pack for pack in packs(read_study(study_file)) if pack.candidates[0].entry.name == "RAAN"]
         rates = {each.method.averaging_rate for pack in raan for each in pack.candidates}
@@ -181,6 +191,9 @@ class TestRecords:
         assert diverged == {1e30: True, 1e-3: False}
         assert outcome.diverged >= 2
         assert outcome.complete
+
+    def test_a_study_in_memory_has_the_records_that_are_written(self, study_file, results):
+        assert [*map(line_of, run_in_memory(read_study(study_file)))] == results.read_text().splitlines(True)
 
     def test_another_rule_is_another_reading_of_the_same_bytes(self, study_file, results):
         before = results.read_bytes()
@@ -328,6 +341,13 @@ class TestFaults:
                 '"worst"',
                 r"line 7: select.aim is 'worst'; expected .* \(did you mean 'worst_group'\?\)",
             ),
+            ("inverse_penalty = 1", "settings = 1", r"methods.DFR.settings is 1; expected a list such as"),
+            (
+                "inverse_penalty = 1",
+                "settings = [{ penalty = 1 }]",
+                r"methods.DFR.settings is 'penalty'; expected",
+            ),
+            ("inverse_penalty = 1", "settings = [{ inverse_penalty = -1 }]", "inverse_penalty is -1"),
             ("accuracy_drop = 0.02", "accuracy_drop = 2", "line 8: select.accuracy_drop is 2; expected a share"),
             ("epochs = 2\n\n[second]", "epochs = 0\n\n[second]", "line 11: first.epochs is 0; expected a whole"),
             ("[1e-2, 1e-3]", '["fast"]', "line 16: second.learning_rate is .*fast.*; expected numbers above 0"),

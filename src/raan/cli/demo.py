@@ -10,11 +10,10 @@ import typer
 from raan.cli.console import console, errors, progress_bar
 
 if TYPE_CHECKING:
-    from raan.data.table import Table
     from raan.fairness.metrics import Metrics
-    from raan.study.compare import Curves
-
-TABLE_ALLOWANCE = 0.005
+    from raan.report.reading import Reading
+    from raan.results.records import Record
+    from raan.study.study import Study
 
 
 def demo(
@@ -25,68 +24,72 @@ def demo(
     toy: Annotated[bool, typer.Option("--toy", help="Run on the toy instead of Adult.")] = False,
 ) -> None:
     """Train Vanilla, RAAN and RL-RAAN on Adult, five seeds: the table, the trade-off and a figure."""
-    from raan.data.split import split, stack
-    from raan.models.model import linear, mlp
-    from raan.study.compare import compare, four_each
-    from raan.training.train import Schedule
+    from raan.report.content import Content
+    from raan.report.figures import trade_off
+    from raan.report.outline import readings_of
 
-    table, sizes = _data(data, toy)
-    console.print(table.describe(), highlight=False)
-    rows = stack([split(table.rows, sizes, seed) for seed in range(seeds)])
-    architecture = linear(table) if table.name == "toy" else mlp(table)
-    schedule = Schedule(epochs=epochs)
-    candidates = four_each()
-    with progress_bar() as bar:
-        tasks = {name: bar.add_task(name, total=None) for name in ("stage one", *candidates)}
-        curves = compare(
-            candidates,
-            architecture,
-            table,
-            rows,
-            range(seeds),
-            schedule,
-            schedule,
-            progress=lambda name, done, total: bar.update(tasks[name], completed=done, total=total),
-        )
-    _show(table, curves)
-    _draw(curves, out / "trade-off.png")
+    study = _study(data, seeds, epochs, toy)
+    (reading,) = readings_of(Content(study.title, _run(study), rule=study.select))
+    _show(reading)
+    trade_off(reading, out / "trade-off.png")
+    console.print(f"The trade-off is drawn in {out / 'trade-off.png'}", highlight=False)
 
 
-def _data(data: Path | None, toy: bool) -> tuple[Table, tuple[int, int, int]]:
-    """Adult with the paper's split; the toy when asked for, or when Adult is not to be had."""
+def _study(data: Path | None, seeds: int, epochs: int, toy: bool) -> Study:
+    """The packaged study, on Adult or where that is not to be had on the toy, with the data shown."""
+    from dataclasses import replace
+
     from raan.data.download.find import DataUnavailable
-    from raan.data.sets.adult import SPLIT, adult
-    from raan.data.sets.toy import toy as draw_toy
+    from raan.studies import FOLDER
+    from raan.study.plan import packs
+    from raan.study.study import Data, read_study
+    from raan.study.training import problem_of
 
-    if not toy:
-        try:
-            return adult(data), SPLIT
-        except DataUnavailable as error:
-            errors.print("[bold yellow]Adult is not to be had here, so this runs on the toy instead.[/]")
-            errors.print(str(error), markup=False, highlight=False)
-    return draw_toy(rows=4000), (2400, 800, 800)
+    study = read_study(FOLDER / "demo.toml")
+    adult = replace(study.data[0], options={} if data is None else {"path": str(data)})
+    drawn = Data("toy", "toy", {"rows": 4000, "sizes": [2400, 800, 800]}, "linear")
+    first, second = (replace(stage, epochs=epochs) for stage in (study.first, study.second))
+    study = replace(study, seeds=tuple(range(seeds)), first=first, second=second, data=(drawn if toy else adult,))
+    try:
+        problem = problem_of(packs(study)[0])
+    except DataUnavailable as error:
+        errors.print("[bold yellow]Adult is not to be had here, so this runs on the toy instead.[/]")
+        errors.print(str(error), markup=False, highlight=False)
+        study = replace(study, data=(drawn,))
+        problem = problem_of(packs(study)[0])
+    console.print(problem.table.describe(), highlight=False)
+    return study
 
 
-def _show(table: Table, curves: dict[str, Curves]) -> None:
+def _run(study: Study) -> list[Record]:
+    """The runs of the study, which nothing keeps."""
+    from raan.study.execute import run_in_memory
+
+    with progress_bar() as bar:
+        task = bar.add_task("training", total=None)
+        return run_in_memory(
+            study, progress=lambda done, total, runs: bar.update(task, completed=done, total=total)
+        )
+
+
+def _show(reading: Reading) -> None:
     """The table, and what it says in words."""
     from rich.table import Table as Grid
 
-    from raan.fairness.rule import Rule
-
-    rule = Rule("worst_group", TABLE_ALLOWANCE)
-    chosen = {name: curve.choose(rule) for name, curve in curves.items()}
-    seeds = len(chosen["Vanilla"].accuracy)
+    chosen = {name: choice.test for name, choice in reading.chosen.items()}
+    data, seeds = reading.comparison.data, len(reading.start.seeds)
+    drop = 100 * reading.comparison.rule.accuracy_drop
     grid = Grid(
-        title=f"{table.name}: test rows, {seeds} seeds, mean ± standard deviation (%)",
+        title=f"{data}: test rows, {seeds} seeds, mean ± standard deviation (%)",
         caption="Stage one is plain training, where all start. Then, for each method and seed, the point with the "
         "best worst-group accuracy on validation rows, over four configurations and their training paths, "
-        f"among those within {100 * TABLE_ALLOWANCE:g} points of stage one's accuracy.",
+        f"among those within {drop:g} points of stage one's accuracy.",
         title_justify="left",
         caption_justify="left",
     )
     for column in ("method", "accuracy", "DP gap", "EO gap (sum)", "worst group"):
         grid.add_column(column, justify="left" if column == "method" else "right")
-    for name, metrics in {"stage one": curves["Vanilla"].start, **chosen}.items():
+    for name, metrics in {"stage one": reading.start.test, **chosen}.items():
         grid.add_row(name, *_cells(metrics))
     console.print(grid)
     console.print(_words(chosen), highlight=False)
@@ -115,24 +118,3 @@ def _words(chosen: dict[str, Metrics]) -> str:
                 f"{gain.std(ddof=1):.1f} points, accuracy {cost.mean():+.1f} ± {cost.std(ddof=1):.1f} points."
             )
     return "\n".join(lines)
-
-
-def _draw(curves: dict[str, Curves], path: Path) -> None:
-    """The trade-off: what each allowance of accuracy buys, chosen on validation rows."""
-    from raan.fairness.aims import AIMS
-    from raan.fairness.rule import ALLOWANCES, Rule
-    from raan.report.figures import trade_off
-
-    points = {
-        aim.metric: {
-            name: [curve.choose(Rule(aim.key, allowance)) for allowance in ALLOWANCES]
-            for name, curve in curves.items()
-        }
-        for aim in AIMS.values()
-    }
-    titles = {
-        aim.metric: (aim.title, f"{'up' if aim.more_is_better else 'down'} and right is better")
-        for aim in AIMS.values()
-    }
-    trade_off(points, titles, path)
-    console.print(f"The trade-off is drawn in {path}", highlight=False)

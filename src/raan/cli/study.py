@@ -1,4 +1,4 @@
-"""A study file carried out: a table or a figure of the paper, or a comparison of one's own."""
+"""Carry out a study file: a table or a figure of the paper, or a comparison of one's own."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def study(
     if dry_run:
         _show_plan(plan, path, processes, as_json)
         return
-    outcome = _carried_out(plan, path, processes, quiet)
+    outcome = _carry_out(plan, path, processes, quiet)
     _explain(plan, path, quiet)
     if as_json:
         console.print_json(data={**vars(outcome), "path": str(outcome.path)})
@@ -52,8 +52,8 @@ def study(
         _show_outcome(plan, outcome)
 
 
-def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
-    """The study carried out, under a bar that counts steps and finished runs."""
+def _carry_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
+    """Carry out the study, under a bar that counts steps and finished runs."""
     from raan.study.execute import carry_out
 
     if quiet:
@@ -61,12 +61,12 @@ def _carried_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
     with progress_bar() as bar:
         task = bar.add_task(plan.name, total=None)
 
-        def tell(done: int, total: int, runs: int) -> None:
+        def show(done: int, total: int, runs: int) -> None:
             bar.update(
                 task, completed=done, total=total, description=f"{plan.name}: {runs:,} runs finished, steps"
             )
 
-        return carry_out(plan, path, workers=workers, progress=tell)
+        return carry_out(plan, path, workers=workers, progress=show)
 
 
 def _explain(plan: Study, path: Path, quiet: bool) -> None:

@@ -14,7 +14,6 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from raan.fairness.aims import ACCURACY, AIMS
-from raan.fairness.metrics import Metrics
 from raan.report.content import Content
 from raan.report.explanation_charts import separability_in_words
 from raan.report.measures import group_name
@@ -30,15 +29,9 @@ if TYPE_CHECKING:
 FORMATS = ("png", "svg")
 
 
-def trade_off(
-    curves: Mapping[str, Mapping[str, Sequence[Metrics]]], titles: Mapping[str, tuple[str, str]], path: str | Path
-) -> None:
-    """Accuracy against each metric, a line for each method, a point for each allowance; mean over seeds, bars: sd.
-
-    `curves[metric][method]` has the chosen test metrics for each allowance, one value for each seed; `titles`
-    says for each metric its axis' name and in which direction it is better.
-    """
-    _save(_trade_off(curves, titles), path)
+def trade_off(reading: Reading, path: str | Path) -> None:
+    """Accuracy against each aim, a line for each method, a point for each allowance; mean over seeds, bars: sd."""
+    _save(_trade_off(reading, numbered(reading.comparison.records)), path)
 
 
 def toy_panels(panels: Sequence[Panel], path: str | Path) -> None:
@@ -71,7 +64,7 @@ def write_figures(content: Content, folder: str | Path) -> list[Path]:
         figures[next(each for each in tries if each not in figures)] = figure
 
     for reading in readings_of(content):
-        add(f"{reading.name}-trade-off", _reading_trade_off(reading, numbers))
+        add(f"{reading.name}-trade-off", _trade_off(reading, numbers))
         add(f"{reading.name}-path", _paths(reading, numbers))
         if reading.rivals:
             add(f"{reading.name}-groups", _groups(reading, numbers))
@@ -90,50 +83,30 @@ def plain(text: object) -> str:
     return re.sub(r"^_", " _", str(text).replace("$", r"\$"))
 
 
-def _trade_off(
-    curves: Mapping[str, Mapping[str, Sequence[Metrics]]],
-    titles: Mapping[str, tuple[str, str]],
-    numbers: Mapping[str, int] | None = None,
-) -> Figure:
-    """The figure of `trade_off`; without numbers, the methods' own order gives colours and markers."""
-    figure = Figure(figsize=(4.6 * len(curves), 3.9), layout="constrained")
-    for axes, (metric, methods) in zip(
-        figure.subplots(1, len(curves), squeeze=False)[0], curves.items(), strict=True
-    ):
-        for place, (name, points) in enumerate(methods.items()):
+def _trade_off(reading: Reading, numbers: Mapping[str, int]) -> Figure:
+    """The figure of `trade_off`; the methods' numbers give colours and markers."""
+    figure = Figure(figsize=(4.6 * len(AIMS), 3.9), layout="constrained")
+    for axes, (key, aim) in zip(figure.subplots(1, len(AIMS), squeeze=False)[0], AIMS.items(), strict=True):
+        for method, choices in lines_of(reading, key).items():
+            points = [choice.test for choice in choices.values()]
             across = [(100 * p.accuracy.mean().item(), _deviation(p.accuracy)) for p in points]
-            up = [(100 * getattr(p, metric).mean().item(), _deviation(getattr(p, metric))) for p in points]
+            up = [(100 * aim.of(p).mean().item(), _deviation(aim.of(p))) for p in points]
             axes.errorbar(
                 [mean for mean, _ in across],
                 [mean for mean, _ in up],
                 xerr=[spread for _, spread in across],
                 yerr=[spread for _, spread in up],
-                **_look(name, (numbers or {}).get(name, place)),
+                **_look(method, numbers[method]),
                 markersize=5,
                 elinewidth=0.6,
                 linewidth=1.6,
             )
-        label, better = titles[metric]
-        axes.set(xlabel="test accuracy (%)", ylabel=f"{label} (%)", title=better)
+        better = f"{'up' if aim.more_is_better else 'down'} and right is better"
+        axes.set(xlabel="test accuracy (%)", ylabel=f"{aim.title} (%)", title=better)
         axes.title.set_fontsize(9)
         axes.xaxis.set_major_locator(MaxNLocator(5))
         _quiet(axes)
     return _with_legend(figure, axes)
-
-
-def _reading_trade_off(reading: Reading, numbers: Mapping[str, int]) -> Figure:
-    curves = {
-        measure.metric: {
-            method: [choice.test for choice in choices.values()]
-            for method, choices in lines_of(reading, aim).items()
-        }
-        for aim, measure in AIMS.items()
-    }
-    titles = {
-        measure.metric: (measure.title, f"{'up' if measure.more_is_better else 'down'} and right is better")
-        for measure in AIMS.values()
-    }
-    return _trade_off(curves, titles, numbers)
 
 
 def _paths(reading: Reading, numbers: Mapping[str, int]) -> Figure:

@@ -1,14 +1,14 @@
-"""A study carried out: packs in worker processes, each finished one on disk before the next is told of."""
+"""Carry out a study: packs in worker processes, each finished one on disk before the next is counted."""
 
 import json
 import multiprocessing
 import tempfile
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from multiprocessing.connection import Connection
@@ -24,7 +24,7 @@ from raan.study.study import Study
 from raan.study.training import one_thread, steps_of, train_pack
 
 Progress = Callable[[int, int, int], None]
-"""Told how many steps are done and of how many, all runs counted, and how many runs are finished."""
+"""Called with how many steps are done and of how many, all runs counted, and how many runs are finished."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,9 @@ def carry_out(
     with open_results(path) as results:
         left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
         try:
-            _train(left, results, workers, _Meter(left, len(results.done), progress))
+            with closing(_train(left, workers, _Meter(left, len(results.done), progress))) as trained:
+                for records in trained:
+                    results.append(_check_data(records, results))
         finally:
             _rename(results, planned)
             results.settle(order)
@@ -65,30 +67,40 @@ def carry_out(
         return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
 
 
-def _train(left: Sequence[Pack], results: Results, workers: int, meter: "_Meter") -> None:
-    """Train the packs that are left, here or in workers, and append each as it ends."""
+def run_in_memory(study: Study, *, progress: Progress = lambda done, total, runs: None) -> list[Record]:
+    """The records of the study in the order of the plan, all trained here and none written."""
+    planned = packs(study.carried_out)
+    return [record for records in _train(planned, 1, _Meter(planned, 0, progress)) for record in records]
+
+
+def _train(left: Sequence[Pack], workers: int, meter: "_Meter") -> Generator[list[Record], None, None]:
+    """The records of each pack as it ends, trained here or in workers; a pack counts once they are taken."""
     with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
-        if workers == 1:
-            for number, pack in enumerate(left):
-                records = train_pack(pack, Path(store), meter.of(number))
-                results.append(_checked(records, results))
+        ended = _in_workers if workers > 1 and left else _in_turn
+        with closing(ended(left, Path(store), workers, meter)) as packs_ended:
+            for number, records in packs_ended:
+                yield records
                 meter.finished(number)
-        elif left:
-            for number, records in _in_workers(left, Path(store), workers, meter):
-                results.append(_checked(records, results))
-                meter.finished(number)
+
+
+def _in_turn(
+    left: Sequence[Pack], store: Path, workers: int, meter: "_Meter"
+) -> Generator[tuple[int, list[Record]], None, None]:
+    """The packs' records, one after the other, trained here."""
+    for number, pack in enumerate(left):
+        yield number, train_pack(pack, store, meter.of(number))
 
 
 def _in_workers(
     left: Sequence[Pack], store: Path, workers: int, meter: "_Meter"
-) -> Iterator[tuple[int, list[Record]]]:
+) -> Generator[tuple[int, list[Record]], None, None]:
     """The packs' records as they come, from processes that were born anew, not forked."""
     context = multiprocessing.get_context("spawn")
-    heard, told = context.Pipe(duplex=False)
-    listener = threading.Thread(target=_listen, args=(heard, meter), daemon=True)
+    receiver, sender = context.Pipe(duplex=False)
+    listener = threading.Thread(target=_listen, args=(receiver, meter), daemon=True)
     listener.start()
     pool = ProcessPoolExecutor(
-        min(workers, len(left)), context, initializer=_begin, initargs=(told, context.Lock())
+        min(workers, len(left)), context, initializer=_begin, initargs=(sender, context.Lock())
     )
     try:
         waiting: dict[Future[list[Record]], int] = {
@@ -105,7 +117,7 @@ def _in_workers(
         ) from None
     finally:
         _stop(pool)
-        told.close()  # the last writer: the listener ends, even if a worker was killed in mid-sentence
+        sender.close()  # the last writer: the listener ends, even if a worker was killed while it wrote
         listener.join()
 
 
@@ -116,32 +128,32 @@ def _stop(pool: ProcessPoolExecutor) -> None:
     pool.shutdown(wait=True, cancel_futures=True)
 
 
-_told: Connection
+_sender: Connection
 _lock: Any
-"""A worker's line to the parent, and whose turn it is to speak."""
+"""A worker's connection to the parent, which one at a time may write to."""
 
 
-def _begin(told: Connection, lock: Any) -> None:
-    """A worker's first breath: one thread, and where to tell its progress."""
-    global _told, _lock
-    _told, _lock = told, lock
+def _begin(sender: Connection, lock: Any) -> None:
+    """Set a worker up: one thread, and where its progress goes."""
+    global _sender, _lock
+    _sender, _lock = sender, lock
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
 
 
 def _work(number: int, pack: Pack, store: Path) -> list[Record]:
-    def tell(done: int, total: int) -> None:
+    def report(done: int, total: int) -> None:
         with _lock:
-            _told.send((number, done))
+            _sender.send((number, done))
 
-    return train_pack(pack, store, tell)
+    return train_pack(pack, store, report)
 
 
-def _listen(heard: Connection, meter: "_Meter") -> None:
-    """Tell what the workers say until the last of them is gone; a display that fails keeps no worker waiting."""
+def _listen(receiver: Connection, meter: "_Meter") -> None:
+    """Show what workers report until the last of them is gone; a display that fails keeps no worker waiting."""
     while True:
         try:
-            message = heard.recv()
+            message = receiver.recv()
         except (EOFError, OSError):
             return
         with suppress(OSError):
@@ -156,33 +168,33 @@ class _Meter:
         self.sizes = [len(pack.runs) for pack in left]
         self.done = [0] * len(left)
         self.runs, self.progress = runs, progress
-        self.tell()
+        self.show()
 
     def at(self, number: int, step: int) -> None:
         """A pack has taken so many steps."""
         self.done[number] = min(step * self.sizes[number], self.steps[number])
-        self.tell()
+        self.show()
 
     def of(self, number: int) -> Callable[[int, int], None]:
-        """What a pack tells its progress to."""
+        """What a pack calls with its progress."""
         return lambda done, total: self.at(number, done)
 
     def finished(self, number: int) -> None:
         """A pack is done and saved."""
         self.done[number] = self.steps[number]
         self.runs += self.sizes[number]
-        self.tell()
+        self.show()
 
-    def tell(self) -> None:
-        """Tell how far all is."""
+    def show(self) -> None:
+        """Show how far all is."""
         self.progress(sum(self.done), sum(self.steps), self.runs)
 
 
-def _checked(records: list[Record], results: Results) -> list[Record]:
+def _check_data(records: list[Record], results: Results) -> list[Record]:
     """The records, if they saw the same data as those that are there already."""
-    seen = {_told_of_data(record): record.data_hash for record in results.done.values()}
+    seen = {_data_asked_for(record): record.data_hash for record in results.done.values()}
     for record in records:
-        before = seen.get(_told_of_data(record), record.data_hash)
+        before = seen.get(_data_asked_for(record), record.data_hash)
         if before != record.data_hash:
             raise ValueError(
                 f"{record.data} has changed since the runs in {results.path} were made (hash {before}, now "
@@ -191,7 +203,7 @@ def _checked(records: list[Record], results: Results) -> list[Record]:
     return records
 
 
-def _told_of_data(record: Record) -> str:
+def _data_asked_for(record: Record) -> str:
     """What a record's data were asked for by; the same must give the same."""
     return json.dumps([record.data, record.seed, record.configuration["data"]])
 

@@ -1,4 +1,4 @@
-"""A finished study explained: the weights and embeddings of its first style and seed, as its rule chose them."""
+"""Explain a finished study: the weights and embeddings of its first style and seed, as its rule chose them."""
 
 import json
 import tempfile
@@ -41,13 +41,13 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
     """
     study, file, records = study.carried_out, explanation_of(Path(path)), planned(read(path), study)
     runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
-    said = {
+    made_of = {
         "rule": {"aim": study.select.aim, "accuracy_drop": study.select.accuracy_drop},
         "runs": [run.pack.runs[0] for several in runs.values() for run in several],
     }
-    if not said["runs"]:
+    if not made_of["runs"]:
         return None
-    if file.is_file() and said.items() <= json.loads(file.read_text(encoding="utf-8")).items():
+    if file.is_file() and made_of.items() <= json.loads(file.read_text(encoding="utf-8")).items():
         return file
     weights: list[dict[str, Any]] = []
     maps: list[dict[str, Any]] = []
@@ -57,7 +57,7 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
                 (weights, maps), _explained(title, several, study.select, Path(store)), strict=True
             ):
                 part.extend(found)
-    write_text(file, json.dumps({**explanation(weights, maps), **said}, ensure_ascii=False))
+    write_text(file, json.dumps({**explanation(weights, maps), **made_of}, ensure_ascii=False))
     return file
 
 

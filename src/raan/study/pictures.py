@@ -54,4 +54,11 @@ def definition(study: Study) -> dict[str, Any]:
 def _entry(entry: Entry) -> dict[str, Any]:
     """A method of the study and its dials."""
     dials = {dial: [plain(value) for value in values] for dial, values in entry.dials.items()}
-    return {"name": entry.name, "method": entry.method, "learning_rate": list(entry.learning_rate), **dials}
+    listed = {"settings": list(entry.settings)} if entry.settings else {}
+    return {
+        "name": entry.name,
+        "method": entry.method,
+        "learning_rate": list(entry.learning_rate),
+        **dials,
+        **listed,
+    }

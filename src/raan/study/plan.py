@@ -88,14 +88,16 @@ def packs(study: Study, size: int = PACK) -> list[Pack]:
 
 
 def candidates(entry: Entry, study: Study) -> Iterator[Candidate]:
-    """Every setting of the method: its dials' values crossed, the learning rates and the penalties."""
+    """Every setting of the method: those listed or its dials' values crossed, learning rates, penalties."""
     method = METHODS[entry.method]
     rates, penalties = entry.learning_rate or study.second.learning_rate, study.second.l2
     if isinstance(method, Refit):  # it takes no steps
         rates, penalties = rates[:1], (0.0,)
-    for l2, *values in product(penalties, *entry.dials.values()):
-        turned = replace(method, **dict(zip(entry.dials, values, strict=True)))  # type: ignore[type-var]
-        yield from (Candidate(turned, rate, l2, entry=entry) for rate in rates)
+    crossed = [dict(zip(entry.dials, values, strict=True)) for values in product(*entry.dials.values())]
+    for l2, setting in product(penalties, entry.settings or crossed):
+        turned = replace(method, **{key: setting[key] for key in setting if key != "learning_rate"})  # type: ignore[type-var]
+        own = (setting["learning_rate"],) if "learning_rate" in setting else rates
+        yield from (Candidate(turned, rate, l2, entry=entry) for rate in own)
 
 
 def _seeds(study: Study, data: Data) -> list[tuple[int, ...]]:

@@ -22,7 +22,7 @@ REPORT = ("data", "styles", "methods", "by")
 
 @dataclass(frozen=True)
 class Data:
-    """A data set by name, what its loader is told, and which network is trained on it."""
+    """A data set by name, the options of its loader, and which network is trained on it."""
 
     name: str
     title: str
@@ -50,6 +50,7 @@ class Entry:
     method: str
     dials: Mapping[str, tuple[Any, ...]]
     learning_rate: tuple[float, ...] = ()  # in place of the second stage's
+    settings: tuple[Mapping[str, Any], ...] = ()  # in place of all values of all dials: these, one by one
 
 
 @dataclass(frozen=True)
@@ -159,7 +160,7 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
             if not getattr(study, key):
                 raise source.fault(Where((), key), "is missing; a comparison needs one at least")
     else:
-        read_options(source, kind, study.options)  # what is wrong with them is told with its line
+        read_options(source, kind, study.options)  # what is wrong with them is an error with its line
     return replace(study, report=_report(source, content.get("report", {}), study))
 
 
@@ -263,7 +264,9 @@ def _entry(source: Source, label: str, content: Mapping[str, Any]) -> Entry:
     source.check_choice(Where(table, "method" if "method" in content else None), name, tuple(METHODS))
     method = METHODS[name]
     known = tuple(each.name for each in fields(method) if each.name != "scope")  # type: ignore[arg-type]
-    check_keys(source, table, content, ("method", "learning_rate", *known))
+    if "settings" in content:
+        return Entry(label, name, {}, settings=_settings(source, label, content, method, known))
+    check_keys(source, table, content, ("method", "learning_rate", "settings", *known))
     own = {dial: tuple(values) for dial, values in grid(method).items()}
     turned = {
         key: tuple(value) if isinstance(value, list) else (value,)
@@ -272,12 +275,34 @@ def _entry(source: Source, label: str, content: Mapping[str, Any]) -> Entry:
     }
     for dial, values in turned.items():
         for value in values:
-            try:
-                type(method)(**{**_values(method), dial: value})
-            except (ValueError, TypeError) as error:
-                raise source.fault(Where(table, dial), str(error)) from error
+            _check_dials(source, Where(table, dial), method, {dial: value})
     rates = _rates(source, table, content, ()) if "learning_rate" in content else ()
     return Entry(label, name, own | turned, rates)
+
+
+def _settings(
+    source: Source, label: str, content: Mapping[str, Any], method: Any, known: tuple[str, ...]
+) -> tuple[Mapping[str, Any], ...]:
+    """Settings that the file lists one by one; a dial that one leaves out has the method's own value."""
+    where = Where(("methods", label), "settings")
+    check_keys(source, where.table, content, ("method", "settings"))
+    listed = content["settings"]
+    if not isinstance(listed, list) or not listed or not all(isinstance(each, Mapping) for each in listed):
+        raise source.fault(where, f"{listed!r}; expected a list such as [{{ learning_rate = 1e-3 }}]")
+    for each in listed:
+        for key in each:
+            source.check_choice(where, key, ("learning_rate", *known))
+        _rates(source, where.table, each, (1e-3,))
+        _check_dials(source, where, method, {key: each[key] for key in each if key != "learning_rate"})
+    return tuple(listed)
+
+
+def _check_dials(source: Source, where: Where, method: Any, dials: Mapping[str, Any]) -> None:
+    """A fault of the file for a value that the method does not take."""
+    try:
+        type(method)(**{**_values(method), **dials})
+    except (ValueError, TypeError) as error:
+        raise source.fault(where, str(error)) from error
 
 
 def _values(method: Any) -> dict[str, Any]:

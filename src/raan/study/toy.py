@@ -31,7 +31,7 @@ class Boundary:
 
     @property
     def angle(self) -> Float[Tensor, "run"]:
-        """Degrees between the normal and the direction that tells the shapes apart; 90 is the colours'."""
+        """Degrees between the normal and the direction along which the shapes differ; 90 is the colours'."""
         shape = torch.tensor(SHAPE_DIRECTION, dtype=self.normal.dtype)
         return torch.rad2deg(torch.acos((self.normal @ shape) / self.normal.norm(dim=-1)))
 
@@ -78,7 +78,7 @@ def figure_1(seed: int = 0, rows: int = 800, bias: float = 0.88) -> list[Panel]:
 def toy_content(options: ToyOptions, seeds: Sequence[int]) -> dict[str, Any]:
     """The figure as numbers: each panel of the first seed's draw, and its angle over the draws of all seeds.
 
-    A fourth panel, which the paper has not, tells what of the turn is balancing: RAAN at temperature inf.
+    A fourth panel, which the paper has not, shows what of the turn is balancing: RAAN at temperature inf.
     """
     figures = [[*figure_1(seed, options.rows, options.bias), _balanced(options, seed)] for seed in seeds]
     return {"panels": [_panel(several) for several in zip(*figures, strict=True)]}
