@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import os
 import random
 import shutil
 import signal
@@ -430,9 +431,10 @@ class TestCommand:
         assert sum(share["runs"] for share in told["left"]) == 68
         assert 0 < told["seconds"] < 600
 
-    def test_at_the_end_it_tells_what_came_of_it_and_explains_the_chosen_runs(self, study_file, tmp_path):
+    def test_at_the_end_it_shows_what_came_of_it_and_explains_the_chosen_runs(self, study_file, tmp_path):
         command = [*RAAN_STUDY, study_file, "--results", tmp_path / "out.jsonl", "--workers", "1"]
-        done = subprocess.run(command, capture_output=True, text=True, check=True)
+        wide = {**os.environ, "COLUMNS": "120"}  # no header is broken into lines
+        done = subprocess.run(command, capture_output=True, text=True, check=True, env=wide)
         assert done.stdout.count("worst group %") == 2  # a table for each style
         assert "toy, sgd: " in done.stdout
         assert "68 of 68 runs" in done.stdout
