@@ -1,11 +1,11 @@
-"""Draws the pictures that the docs show; `make figures`. The trade-off's comes from `raan demo`."""
+"""Draws the pictures that the docs show, from committed results; `make figures`. The trade-off's is `raan demo`'s."""
 
+import json
 from pathlib import Path
 
-from raan.report.figures import toy_panels
-from raan.study.toy import figure_1
+from raan.report.pictures import draw
 
-IMAGES = Path(__file__).parent / "images"
+DOCS = Path(__file__).parent
 
 if __name__ == "__main__":
-    toy_panels(figure_1(), IMAGES / "toy.png")
+    draw(json.loads((DOCS.parent / "results" / "figure-1.json").read_text()), DOCS / "images" / "toy.png")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -23,33 +23,12 @@ from raan.report.reading import Reading, course
 from raan.report.reading import trade_off as lines_of
 from raan.report.words import group_changes
 
-if TYPE_CHECKING:
-    from raan.study.toy import Panel
-
 FORMATS = ("png", "svg")
 
 
 def trade_off(reading: Reading, path: str | Path) -> None:
     """Accuracy against each aim, a line for each method, a point for each allowance; mean over seeds, bars: sd."""
     _save(_trade_off(reading, numbered(reading.comparison.records)), path)
-
-
-def toy_panels(panels: Sequence[Panel], path: str | Path) -> None:
-    """The paper's Figure 1: colours are the attribute, shapes the label, the background what is predicted."""
-    figure = Figure(figsize=(3.6 * len(panels), 3.5), layout="constrained")
-    across, up = np.meshgrid(np.linspace(-2, 2, 200), np.linspace(-4, 4, 200))
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        (first, second), offset = panel.boundary.normal[0].tolist(), panel.boundary.offset[0].item()
-        triangles = first * across + second * up + offset > 0
-        axes.contourf(across, up, triangles, levels=1, colors=["#fef3c7", "#d1fae5"])
-        table = panel.table
-        for group, hue in enumerate(("#dc2626", "#2563eb")):
-            for shape, sign in enumerate(("o", "^")):
-                here = (table.label == shape) & (table.attribute == group)
-                axes.scatter(*table.features[here].T, s=9, marker=sign, color=hue, alpha=0.6, linewidths=0)
-        axes.set(xlim=(-2, 2), ylim=(-4, 4), xticks=[], yticks=[])
-        axes.set_title(f"{panel.title}\n{panel.boundary.angle.item():.0f}° off the shapes' boundary", fontsize=9)
-    _save(figure, path)
 
 
 def write_figures(content: Content, folder: str | Path) -> list[Path]:
