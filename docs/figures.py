@@ -1,4 +1,4 @@
-"""Draws the pictures that the docs show, from committed results; `make figures`. The trade-off's is `raan demo`'s."""
+"""Draw the pictures that the docs show, from committed results; `make figures`. `raan demo` draws the trade-off."""
 
 import json
 from pathlib import Path
