@@ -1,4 +1,4 @@
-"""Draw the pictures that the docs show, from committed results; `make figures`. `raan demo` draws the trade-off."""
+"""Draw the pictures of the docs from committed results; `make figures`. `raan demo` draws the trade-off."""
 
 import json
 from pathlib import Path
