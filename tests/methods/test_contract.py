@@ -9,7 +9,7 @@ from raan.data import split, stack
 from raan.data.batches import Batch, batches, flat_index
 from raan.methods import ERM, METHODS, Adversarial, GapPenalty, Method, Sampling, Scope, grid
 from raan.models.model import mlp
-from raan.training.evaluate import embedded
+from raan.training.evaluate import embed_table
 from raan.training.train import Schedule, train
 from training_tables import small_table
 
@@ -35,7 +35,7 @@ def setting(name, classes=2, attributes=2, runs=3, dropout=0.2):
     rows = stack([split(table.rows, (160, 40, 40), seed) for seed in seeds])
     model = mlp(table, width=20, dropout=dropout).start(table, rows.train, seeds)
     if method.scope is Scope.HEAD:
-        table, model = embedded(model, table), model.without_encoder()
+        table, model = embed_table(model, table), model.without_encoder()
     state = train(method, model, table, rows, seeds, Schedule(epochs=1, batch_size=32, learning_rate=1e-2)).state
     drawn = batches(table, rows.train, seeds, batch_size=24, epoch=9, units=model.units, dropout=model.dropout)
     return method, model.at(state.parameters), next(iter(drawn)), state.memory

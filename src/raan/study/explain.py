@@ -21,7 +21,7 @@ from raan.models.outputs import outputs
 from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.results.records import Record, explanation_of, read
 from raan.results.summary import choose, comparisons
-from raan.study.plan import Pack, candidates, planned
+from raan.study.plan import Pack, candidates, keep_planned
 from raan.study.study import Data, Study
 from raan.study.training import one_thread, problem_of, start_of, train
 
@@ -39,7 +39,7 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
 
     Runs do not keep their models: those that are explained are trained once more.
     """
-    study, file, records = study.carried_out, explanation_of(Path(path)), planned(read(path), study)
+    study, file, records = study.carried_out, explanation_of(Path(path)), keep_planned(read(path), study)
     runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
     made_of = {
         "rule": {"aim": study.select.aim, "accuracy_drop": study.select.accuracy_drop},

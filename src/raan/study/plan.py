@@ -123,7 +123,7 @@ def plain(value: Any) -> Any:
     return "inf" if value == float("inf") else value
 
 
-def planned(records: Sequence[Record], study: Study) -> list[Record]:
+def keep_planned(records: Sequence[Record], study: Study) -> list[Record]:
     """The records that are the study's as its file is now; those of another grid or schedule stay unread."""
     runs = {run for pack in packs(study) for run in pack.runs}
     return [record for record in records if record.run in runs]
@@ -138,7 +138,7 @@ def view(records: Sequence[Record], study: Study) -> list[Record]:
     wanted = {"data": report.get("data"), "style": report.get("styles"), "method": report.get("methods")}
     kept = [
         record
-        for record in planned(records, study)
+        for record in keep_planned(records, study)
         if all(names is None or getattr(record, what) in names for what, names in wanted.items())
     ]
     return [_split(record, report["by"]) for record in kept] if "by" in report else kept

@@ -31,7 +31,7 @@ def evaluate(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Metric
     return metrics(group_counts(model, table, rows))
 
 
-def embedded(model: Model, table: Table) -> Table:
+def embed_table(model: Model, table: Table) -> Table:
     """The table in each run's own embedding: features with a run axis."""
     rows = torch.arange(table.rows, device=table.label.device).expand(len(model.parameters), -1)
     return replace(table, features=outputs(model, table, rows).embedding, feature_names=())

@@ -13,7 +13,7 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Refit, Scope, no_memory
 from raan.models.model import Architecture, Model
-from raan.training.evaluate import embedded
+from raan.training.evaluate import embed_table
 from raan.training.path import Path
 from raan.training.train import (
     Finish,
@@ -106,7 +106,7 @@ def walk_second_stage(
     on = partial(walk, method, split=split, seeds=seeds, schedule=schedule, resume=resume)
     if method.scope is Scope.MODEL:
         return on(model, table)
-    return on(model.without_encoder(), embedded(model, table))
+    return on(model.without_encoder(), embed_table(model, table))
 
 
 def _refit(
