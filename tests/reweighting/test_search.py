@@ -16,10 +16,10 @@ from raan import load, metrics
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import Rule
 from raan.reweighting import AANReweighting
-from raan.reweighting.cells import Plan
-from raan.reweighting.fitting import stratified_folds
 from raan.reweighting.judge import Judge, count_by_threshold
+from raan.reweighting.plans import Plan
 from raan.reweighting.search import coarse_plans, most_plans, neighbours, search
+from raan.wrap.fitting import stratified_folds
 from reweighting.people import Memory, people
 
 

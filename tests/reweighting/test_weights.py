@@ -15,8 +15,9 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardSc
 from problems import problem
 from raan import aan_weights
 from raan.reweighting import AANReweighting
-from raan.reweighting.cells import Cells, Plan, PlannedWeights
 from raan.reweighting.embedding import embed, standardised
+from raan.reweighting.plans import Plan, PlannedWeights
+from raan.wrap.cells import Cells
 from reweighting.people import Spy, people
 
 

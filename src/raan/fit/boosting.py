@@ -8,7 +8,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from raan.fit.rows import Rows
 from raan.fit.runs import Run
 from raan.reweighting.estimator import AANReweighting
-from raan.reweighting.fitting import fit_weighted
+from raan.wrap.fitting import fit_weighted
 
 
 def boosting(seed: int) -> HistGradientBoostingClassifier:

@@ -16,10 +16,11 @@ from raan.fit.boosting import Plain, boosting
 from raan.fit.clock import Clock
 from raan.fit.rows import Rows
 from raan.fit.runs import Outcome, Run, Step
-from raan.reweighting.cells import Cells, Plan, PlannedWeights
 from raan.reweighting.embedding import embed
 from raan.reweighting.estimator import AANReweighting
-from raan.reweighting.fitting import fit_weighted
+from raan.reweighting.plans import Plan, PlannedWeights
+from raan.wrap.cells import Cells
+from raan.wrap.fitting import fit_weighted
 
 METHOD = "AANReweighting"
 

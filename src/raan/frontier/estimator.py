@@ -22,9 +22,9 @@ from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cro
 from raan.frontier.promise import promise, warn_levelling
 from raan.frontier.search import Tried, search
 from raan.progress import progress_bars
-from raan.reweighting.cells import Cells, class_name, read_classes
-from raan.reweighting.checks import count_rows, judged_groups, read_weights
-from raan.reweighting.fitting import counts_classes_from_zero, fit_weighted, stratified_folds
+from raan.wrap.cells import Cells, class_name, read_classes
+from raan.wrap.checks import count_rows, judged_groups, read_weights
+from raan.wrap.fitting import counts_classes_from_zero, fit_weighted, stratified_folds
 
 PARTS = 5
 """Parts of the judging rows: what is promised of a choice is measured on the part that did not choose."""

@@ -14,7 +14,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from raan.fairness.groups import UNKNOWN
-from raan.reweighting.fitting import fit_weighted, stratified_folds
+from raan.wrap.fitting import fit_weighted, stratified_folds
 
 Factorisation = Literal["chain", "joint"]
 """q as P(y|x) P(a|x,y), a model of the class and one of the attribute within each class; or as one model of

@@ -20,18 +20,20 @@ from sklearn.utils.validation import check_is_fitted
 from raan.fairness.groups import check_lengths
 from raan.fairness.rule import Rule
 from raan.progress import progress_bars
-from raan.reweighting.cells import Cells, Plan, PlannedWeights, class_name, read_classes
-from raan.reweighting.checks import check_parameters, count_rows, judged_groups, read_weights, warn_unknown
+from raan.reweighting.checks import check_parameters, warn_unknown
 from raan.reweighting.embedding import embed
-from raan.reweighting.fitting import (
+from raan.reweighting.judge import Judge, Judged
+from raan.reweighting.plans import Plan, PlannedWeights
+from raan.reweighting.search import affordable_temperatures, most_plans, search
+from raan.reweighting.weights import aan_weights
+from raan.wrap.cells import Cells, class_name, read_classes
+from raan.wrap.checks import count_rows, judged_groups, read_weights
+from raan.wrap.fitting import (
     counts_classes_from_zero,
     fit_weighted,
     scores,
     stratified_folds,
 )
-from raan.reweighting.judge import Judge, Judged
-from raan.reweighting.search import affordable_temperatures, most_plans, search
-from raan.reweighting.weights import aan_weights
 
 
 def _estimator_has(name: str) -> Any:

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int, Shaped
 
 from raan.fairness.counts import Counts, count
 from raan.fairness.groups import UNKNOWN
-from raan.reweighting.fitting import out_of_fold, score_method, scores
+from raan.wrap.fitting import out_of_fold, score_method, scores
 
 THRESHOLDS = 1000
 """Thresholds that are tried at most, spread evenly over the rows in the order of their scores."""

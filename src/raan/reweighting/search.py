@@ -13,8 +13,8 @@ from raan.errors import is_installed
 from raan.fairness.frontier import Frontier, keep_undominated
 from raan.fairness.metrics import accuracy, metrics
 from raan.fairness.rule import TIE, Rule
-from raan.reweighting.cells import Plan
 from raan.reweighting.judge import Judged
+from raan.reweighting.plans import Plan
 
 FAVOURABLE, OTHER = (0.0, 0.5, 1.5), (0.0, 1.0, 3.0, 6.0)
 """The exponents tried first for the second of two classes and for the first, all with all."""
