@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raan.frontier.decide import Judge, decide
+from raan.frontier.decide import PSEUDO_ROWS, Judge, decide
 
 
 def rows(n=300, classes=2, groups=2, seed=0):
@@ -16,7 +16,7 @@ def rows(n=300, classes=2, groups=2, seed=0):
 def test_counts_and_switched_rows_are_those_of_a_loop_over_rows(classes, groups):
     posterior, label, group, part = rows(classes=classes, groups=groups)
     weights = 1 + np.random.default_rng(1).normal(0, 1, (7, classes, groups))
-    counts, switched = Judge(posterior, label, group, part, 3).count(weights)
+    counts, switched, _ = Judge(posterior, label, group, part, 3).count(weights)
     for place, w in enumerate(weights):
         expected, moved = np.zeros(counts.shape[1:]), np.zeros(switched.shape[1:])
         for q, y, a, p in zip(posterior, label, group, part, strict=True):
@@ -27,6 +27,34 @@ def test_counts_and_switched_rows_are_those_of_a_loop_over_rows(classes, groups)
             moved[p, y, a] += (decided == y) != (before == y)
         np.testing.assert_array_equal(counts[place], expected)
         np.testing.assert_array_equal(switched[place], moved)
+
+
+@pytest.mark.parametrize(("classes", "groups"), [(2, 3), (3, 2)])
+def test_smoothed_counts_have_rows_that_are_decided_as_the_posterior_expects(classes, groups):
+    posterior, label, group, part = rows(classes=classes, groups=groups)
+    weights = 1 + np.random.default_rng(1).normal(0, 1, (3, classes, groups))
+    counts, _, smoothed = Judge(posterior, label, group, part, 3).count(weights)
+    for place, w in enumerate(weights):
+        decided = decide(posterior, w)
+        expected = counts[place].copy()
+        for p, y, a in np.ndindex(3, classes, groups):
+            within = [(q[y, a], d) for q, d, own in zip(posterior, decided, part, strict=True) if own == p]
+            for k in range(classes):
+                share = sum(q for q, d in within if d == k) / sum(q for q, _ in within)
+                expected[p, y, a, k] += PSEUDO_ROWS / 3 * share
+        np.testing.assert_allclose(smoothed[place], expected, rtol=1e-12)
+
+
+def test_rows_switch_against_the_reference_that_is_given():
+    posterior, label, group, part = rows()
+    reference = np.random.default_rng(5).integers(0, 2, len(label))
+    judge = Judge(posterior, label, group, part, 3, reference)
+    some = np.arange(0, 300, 2)
+    for each, chosen in ((judge, np.arange(300)), (judge.take(some), some)):
+        _, switched, _ = each.count(np.ones((1, 2, 2)))
+        plain = posterior.sum(2).argmax(1)
+        moved = sum((plain[r] == label[r]) != (reference[r] == label[r]) for r in chosen)
+        assert switched.sum() == moved
 
 
 def test_equal_weights_are_the_plain_classifier():

@@ -71,6 +71,7 @@ class Frontier(Sequence[Point]):
     rule: Rule
     reference: int = 0
     switched: Float[np.ndarray, "point label attribute"] | None = None  # rows right at one of point and reference
+    smoothed: Float[np.ndarray, "point label attribute prediction"] | None = None  # what the aim is measured on
 
     @classmethod
     def empty(cls) -> Frontier:
@@ -103,9 +104,10 @@ class Frontier(Sequence[Point]):
 
     def place(self, rule: Rule) -> int:
         """The place of the point that a rule takes; the reference's where it takes none."""
-        switched = None if self.switched is None else self.switched[self.reference :]
-        found = int(rule.choose(self.counts[self.reference :], self.counts[self.reference], switched=switched))
-        return self.reference + max(found, 0)
+        since = slice(self.reference, None)
+        switched, smoothed = (None if each is None else each[since] for each in (self.switched, self.smoothed))
+        found = rule.choose(self.counts[since], self.plain.counts, switched=switched, smoothed=smoothed)
+        return self.reference + max(int(found), 0)
 
     @property
     def traded(self) -> dict[str, Traded]:

@@ -102,10 +102,16 @@ class Rule:
         return np.asarray(allowed)
 
     def wish(
-        self, counts: Counts, reference: Reference, step: int = 0, switched: Switched | None = None
+        self,
+        counts: Counts,
+        reference: Reference,
+        step: int = 0,
+        switched: Switched | None = None,
+        smoothed: Counts | None = None,
     ) -> Values:
         """What makes the smallest number the best point; infinity for one that must not be taken."""
-        loss = np.full(accuracy(counts).shape, -float(step)) if self.aim is None else self.loss(counts)
+        aimed = counts if smoothed is None else smoothed
+        loss = np.full(accuracy(counts).shape, -float(step)) if self.aim is None else self.loss(aimed)
         return np.where(np.isnan(loss) | ~self.allows(counts, reference, switched), np.inf, loss)
 
     def choose(
@@ -114,12 +120,14 @@ class Rule:
         reference: Float[np.ndarray, "*batch label attribute prediction"],
         step: Int[np.ndarray, "point"] | None = None,
         switched: Float[np.ndarray, "point *batch label attribute"] | None = None,
+        smoothed: Float[np.ndarray, "point *batch label attribute prediction"] | None = None,
     ) -> Int[np.ndarray, "*batch"]:
         """The place of the point that is taken; -1 where none is allowed or the aim is defined in none.
 
-        `step` is how late each point is, for rules without an aim; without it, points come in their order.
+        `step` is how late each point is, for rules without an aim; without it, points come in their order. The aim
+        is measured on `smoothed` counts where there are any; allowance, floor and limits always on the counts.
         """
-        wish = self.wish(points, reference, switched=switched)
+        wish = self.wish(points, reference, switched=switched, smoothed=smoothed)
         if self.aim is None:
             late = np.arange(len(points)) if step is None else step
             wish = np.where(np.isfinite(wish), -late.reshape(-1, *[1] * (wish.ndim - 1)), np.inf)

@@ -77,7 +77,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         aim: str = "equalized_odds",
         accuracy_drop: float = ACCURACY_DROP,
         worst_group_drop: float | None = 0.0,
-        confidence: float = 0.84,
+        confidence: float = 0.9,
         attribute_estimator: Any = None,
         factorisation: str = "chain",
         attribute_at_prediction: bool = False,
@@ -149,7 +149,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self.models_, self.groups_ = [Chain(fitted, (0,) * len(self.classes_), 1)], ("all",)
         weights = np.ones((1, len(self.classes_), 1))
         nothing = np.zeros((1, PARTS, len(self.classes_), 2, len(self.classes_)))
-        self.tried_, self.weights_ = Tried(weights, nothing, nothing[..., 0]), weights[0]
+        self.tried_, self.weights_ = Tried(weights, nothing, nothing[..., 0], nothing), weights[0]
         self.frontier_ = Frontier.empty()
         self._remember_input(X)
         return self
@@ -317,17 +317,18 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         seed = 0 if self.random_state is None else self.random_state
         cell = label * (posterior.shape[2] + 1) + group + 1
         part = stratified_folds(cell, PARTS, seed)
-        self.tried_ = search(Judge(posterior, label, group, part, PARTS), self._rule(), seed)
+        self.judge_ = Judge(posterior, label, group, part, PARTS)
+        self.tried_ = search(self.judge_, self._rule(), seed)
         return self._settle(self._rule())
 
     def _settle(self, rule: Rule) -> "FairFrontier":
         """Take the point that the rule likes best, and measure what it promises."""
         tried = self.tried_
-        counts, switched = tried.counts.sum(1), tried.switched.sum(1)
+        counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
         if rule.aim != "accuracy":
             rule = rule.judged_by(counts[0])
         what = tuple(self._what(weights) for weights in tried.weights)
-        self.frontier_ = Frontier(what, counts, rule, 0, switched)
+        self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed)
         self.weights_ = tried.weights[self.frontier_.chosen_place]
         self.promise_ = promise(tried, rule)
         if self.frontier_.chosen_place:

@@ -7,7 +7,7 @@ for each target.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from itertools import product
 
 import numpy as np
@@ -15,9 +15,10 @@ from jaxtyping import Float, Int
 
 from raan.fairness.aims import AIMS
 from raan.fairness.frontier import keep_undominated
-from raan.fairness.metrics import accuracy, metrics
+from raan.fairness.metrics import accuracy, metrics, worst_group_accuracy
 from raan.fairness.rule import Rule
 from raan.frontier.decide import Judge, Weights
+from raan.frontier.programme import solve_programmes
 
 ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04)
 """The losses of accuracy that the search looks for the best within."""
@@ -31,8 +32,8 @@ RATIOS = np.geomspace(1 / 20, 20, 41)
 RANDOM = 600
 """Random prices tried first."""
 
-ROUNDS, STEPS = 10, 14
-"""How often the search is narrowed, and the steps that it tries around each best point then."""
+ROUNDS, STEPS = 10, 4
+"""How often the search is narrowed, and the steps for each cell that it tries around each best point then."""
 
 WIDEST, NARROWEST = 0.1, 0.004
 """The steps' sizes in the first round and in the last."""
@@ -46,11 +47,12 @@ MOST_KEPT = 600
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """Weights with the counts of their decisions, and the rows switched against the first, the plain ones."""
+    """Weights with what they decide, counted; the first are the plain ones."""
 
     weights: Weights
     counts: Float[np.ndarray, "point part label slot prediction"]
     switched: Float[np.ndarray, "point part label slot"]
+    smoothed: Float[np.ndarray, "point part label slot prediction"]
 
     @classmethod
     def of(cls, weights: Weights, judge: Judge) -> "Tried":
@@ -59,19 +61,21 @@ class Tried:
 
     def __add__(self, other: "Tried") -> "Tried":
         """Both, one after the other."""
-        pairs = ((self.weights, other.weights), (self.counts, other.counts), (self.switched, other.switched))
-        return Tried(*(np.concatenate(pair) for pair in pairs))
+        names = [each.name for each in fields(self)]
+        return Tried(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
     def choose(self, rule: Rule, parts: slice | Int[np.ndarray, "part"] = slice(None)) -> int:
         """The point that the rule takes on some of the parts; the plain one where it takes none."""
-        counts, switched = self.counts[:, parts].sum(1), self.switched[:, parts].sum(1)
-        return max(int(rule.choose(counts, counts[0], switched=switched)), 0)
+        counts, switched, smoothed = (
+            each[:, parts].sum(1) for each in (self.counts, self.switched, self.smoothed)
+        )
+        return max(int(rule.choose(counts, counts[0], switched=switched, smoothed=smoothed)), 0)
 
     def better(self, rule: Rule, best: int, others: Int[np.ndarray, "other"]) -> int:
         """The best so far, or the one of the others that the rule prefers to it."""
         places = np.concatenate([[best], others])
-        counts, switched = self.counts[places].sum(1), self.switched[places].sum(1)
-        found = int(rule.choose(counts, self.counts[0].sum(0), switched=switched))
+        counts, switched, smoothed = (each[places].sum(1) for each in (self.counts, self.switched, self.smoothed))
+        found = int(rule.choose(counts, self.counts[0].sum(0), switched=switched, smoothed=smoothed))
         return int(places[max(found, 0)])
 
 
@@ -82,7 +86,7 @@ def search(judge: Judge, rule: Rule, seed: int = 0) -> Tried:
     if judge.rows > MOST_SEARCHED:
         some = judge.take(np.sort(rng.choice(judge.rows, MOST_SEARCHED, replace=False)))
     share = _shares(some)
-    prices = np.concatenate([*_first(share, rng)])
+    prices = np.concatenate([*_first(share, rng), *_programmes(some, share, rng)])
     tried = Tried.of(_weights(prices, share), some)
     best = {target: tried.choose(target) for target in _targets(rule)}
     taken = {0, *best.values()}
@@ -126,6 +130,14 @@ def _first(share: Float[np.ndarray, "label group"], rng: np.random.Generator) ->
         yield size * rng.standard_normal((RANDOM // 3, classes, groups))
 
 
+def _programmes(
+    judge: Judge, share: Float[np.ndarray, "label group"], rng: np.random.Generator
+) -> Iterator[Weights]:
+    """The prices of linear programmes on the posterior, for two classes."""
+    if len(share) == 2:
+        yield from ((weights[None] - 1) * share for weights in solve_programmes(judge.posterior, rng))
+
+
 def _common(share: Float[np.ndarray, "label group"]) -> Iterator[Weights]:
     """A factor for all groups of one class: with two classes, one threshold for all."""
     for y in range(len(share)):
@@ -135,9 +147,10 @@ def _common(share: Float[np.ndarray, "label group"]) -> Iterator[Weights]:
 
 def _steps(best: Weights, size: float, rng: np.random.Generator) -> Float[np.ndarray, "step label group"]:
     """Prices around the best: all of them moved at random, and one at a time."""
-    moved = rng.standard_normal((STEPS, *best.shape))
+    steps = STEPS * best[0].size
+    moved = rng.standard_normal((steps, *best.shape))
     alone = rng.random(moved.shape) < 1.5 / best[0].size
-    moved[STEPS // 2 :] = np.where(alone, moved, 0)[STEPS // 2 :]
+    moved[steps // 2 :] = np.where(alone, moved, 0)[steps // 2 :]
     return np.asarray((best + size * moved).reshape(-1, *best.shape[1:]))
 
 
@@ -152,8 +165,8 @@ def _targets(rule: Rule) -> Iterator[Rule]:
 def _keep(tried: Tried, taken: Sequence[int]) -> list[int]:
     """The plain point, those that some target took, and those that no other betters for some aim."""
     whole = tried.counts.sum(1)
-    measured, right = metrics(whole), accuracy(whole)
-    floor = measured.worst_group_accuracy >= measured.worst_group_accuracy[0]
+    measured, right, worst = metrics(tried.smoothed.sum(1)), accuracy(whole), worst_group_accuracy(whole)
+    floor = worst >= worst[0]
     undominated = []
     for aim in AIMS.values():
         value = -aim.loss(measured)

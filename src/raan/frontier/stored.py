@@ -1,5 +1,6 @@
 """A fitted FairFrontier taken apart for a file, and put together from one that nobody need trust."""
 
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def to_parts(model: FairFrontier) -> Parts:
         "parameters": parameters,
         "classes": model.classes_,
         "groups": tuple(model.groups_),
-        "tried": {"weights": tried.weights, "counts": tried.counts, "switched": tried.switched},
+        "tried": {each.name: getattr(tried, each.name) for each in fields(tried)},
         "limits": tuple(model.frontier_.rule.limits),
         "n_features_in": getattr(model, "n_features_in_", None),
         "feature_names_in": getattr(model, "feature_names_in_", None),
@@ -72,13 +73,10 @@ def _put_together(parts: list[Any], model: FairFrontier) -> Chain | Joint:
 
 def _tried(stored: dict[str, Any], classes: int, groups: int) -> Tried:
     """The points, if their shapes fit together."""
-    weights, counts, switched = (np.asarray(stored[name], float) for name in ("weights", "counts", "switched"))
-    points, parts = counts.shape[:2]
-    expected = (
-        (points, classes, groups),
-        (points, parts, classes, groups + 1, classes),
-        (points, parts, classes, groups + 1),
-    )
-    if (weights.shape, counts.shape, switched.shape) != expected or not points:
-        raise CorruptModel(f"{MANIFEST}: points of shapes {weights.shape}, {counts.shape}, {switched.shape}")
-    return Tried(weights, counts, switched)
+    found = [np.asarray(stored[each.name], float) for each in fields(Tried)]
+    points, parts = found[1].shape[:2]
+    cells = (points, parts, classes, groups + 1)
+    expected = [(points, classes, groups), (*cells, classes), cells, (*cells, classes)]
+    if [each.shape for each in found] != expected or not points:
+        raise CorruptModel(f"{MANIFEST}: points of shapes {', '.join(str(each.shape) for each in found)}")
+    return Tried(*found)
