@@ -73,8 +73,9 @@ class Judge:
     def take(self, rows: Int[np.ndarray, "some"]) -> "Judge":
         """Some of the rows."""
         reference = None if self.reference is None else self.reference[rows]
-        columns = (column[rows] for column in (self.posterior, self.label, self.group, self.part))
-        return Judge(*columns, self.parts, reference)
+        return Judge(
+            self.posterior[rows], self.label[rows], self.group[rows], self.part[rows], self.parts, reference
+        )
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
