@@ -7,7 +7,7 @@ from raan.files.write import write_text
 from raan.report.charts import Chart
 from raan.report.content import Content
 from raan.report.kept import broken, kept_table
-from raan.report.measures import points, several
+from raan.report.measures import points
 from raan.report.model_charts import importance_chart, score_charts
 from raan.report.outline import Outline, outline
 from raan.report.page import render, study_parts
@@ -72,8 +72,7 @@ def _about(saved: Saved) -> str:
     """Which model, chosen how."""
     rule = saved.rule
     floor = ", the worst group no worse than the plain model's" if rule.worst_group_drop is not None else ""
-    known = several(len(saved.groups), "group")
     return (
-        f"{saved.method}. Chosen out of fold so that {rule.goal.meaning}, within {points(rule.accuracy_drop)} of "
-        f"accuracy{floor}; {known}."
+        f"{saved.method[:1].upper()}{saved.method[1:]}. Chosen out of fold so that {rule.goal.meaning}, within "
+        f"{points(rule.accuracy_drop)} of accuracy{floor}."
     )

@@ -1,7 +1,7 @@
 """Whom the saved model serves how, before and after: rates of each group, and people per thousand."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from raan.fairness.bootstrap import Estimate
@@ -104,9 +104,8 @@ def _level(found: Estimate) -> Cell:
     return Cell(percent(found.value), _reach(found, percent))
 
 
-def _reach(found: Estimate, write: object) -> str:
+def _reach(found: Estimate, write: Callable[[float], str]) -> str:
     """The 95 % interval; nothing where there is none."""
-    assert callable(write)
     return "" if math.isnan(found.low) else f"{write(found.low)} to {write(found.high)}"
 
 
@@ -122,9 +121,12 @@ def count_people(saved: Saved) -> list[Served]:
     classes = class_names(saved)
     rates = [rate for rate in rates_of(classes) if len(rate.classes) == 1]
     if len(classes) == 2:
-        deserving = (f"who are {classes[1]} are selected", f"who are not {classes[1]} are wrongly selected")
+        deserving = (
+            f"of 1,000 who are {classes[1]} are selected",
+            f"of 1,000 who are not {classes[1]} are wrongly selected",
+        )
     else:
-        deserving = tuple(f"who are {name} are predicted right" for name in classes)
+        deserving = tuple(f"of 1,000 who are {name} are predicted right" for name in classes)
     moved = [changes_at(saved, rate, saved.chosen) for rate in rates]
     return [
         Served(name, [_moved(moved[k][a], deserving[k], rate.better) for k, rate in enumerate(rates)])
