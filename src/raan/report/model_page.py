@@ -18,6 +18,9 @@ from raan.report.stored import from_dict, to_dict
 
 __all__ = ["from_dict", "model_page", "to_dict", "write_model_page"]
 
+FEW = 3
+"""So many groups stand beside their table; more stand above it."""
+
 
 def write_model_page(saved: Saved, path: str | Path, appendix: Content | None = None) -> None:
     """Write the page, whole or not at all; its folder is made where it is missing."""
@@ -43,6 +46,7 @@ def model_page(saved: Saved, appendix: Content | None = None) -> str:
         test_rows=f"{saved.test[saved.chosen].sum():,.0f}",
         compared=compare(saved),
         people=count_people(saved),
+        many=len(saved.groups) > FEW,
         unchanged=saved.chosen == saved.plain,
         kept=kept,
         broken=broken(kept),

@@ -10,7 +10,7 @@ from raan.fairness.bootstrap import Estimate
 from raan.fairness.counts import Counts
 from raan.fairness.rule import Rule, Switched
 
-Curve = Float[np.ndarray, "place two"]
+Curve = Float[np.ndarray, "_ 2"]
 """Points (x, y) of a curve."""
 
 
