@@ -85,7 +85,9 @@ def test_verdict_and_both_tables_of_groups_are_on_the_first_screen(browser, page
 
 def test_the_slider_starts_at_the_rule_and_moves_tables_marker_and_command(browser, page, saved):
     show(browser, page, 1280)
-    assert browser.execute_script(f"return {COMMAND}") == "raan choose fair --aim equalized-odds --accuracy-drop 0.5"
+    assert (
+        browser.execute_script(f"return {COMMAND}") == "raan choose fair --aim equalized-odds --accuracy-drop 0.5"
+    )
     before = browser.execute_script(f"return [{FIGURES}, {MARKER}]")
     choose(browser, "worst_group", 4)
     becomes(browser, COMMAND, "raan choose fair --aim worst-group --accuracy-drop 2")
@@ -168,7 +170,8 @@ def test_the_appendix_is_drawn_once_it_is_opened(browser, page):
     drawn = "document.querySelectorAll('.study .main-svg').length"
     assert browser.execute_script(f"return {drawn}") == 0
     browser.execute_script(
-        "document.querySelector('.study').open = true; document.getElementById('part-1-trade-off-1').scrollIntoView()"
+        "document.querySelector('.study').open = true;"
+        "document.getElementById('part-1-trade-off-1').scrollIntoView()"
     )
     becomes(browser, f"{drawn} > 0", True)
     assert browser.get_log("browser") == []

@@ -40,7 +40,9 @@ def test_levels_are_mean_deviation_and_interval_and_the_best_is_bold(reading):
     assert [name for name, cell in cells.items() if cell.best] == [best]
     right = {name: choice.test.accuracy.mean() for name, choice in reading.chosen.items()}
     assert reading.start.test.accuracy.mean() > max(right.values())  # plain training is the most accurate here
-    assert [name for name, cell in column(key_table(reading), "accuracy %").items() if cell.best] == ["plain training"]
+    assert [name for name, cell in column(key_table(reading), "accuracy %").items() if cell.best] == [
+        "plain training"
+    ]
     gaps = column(key_table(reading), "EO gap %")
     choices = {"plain training": reading.start, **reading.chosen}
     least = min(choices, key=lambda name: choices[name].test.equalized_odds_gap.mean().item())

@@ -78,9 +78,7 @@ def _scatter(places: Float[np.ndarray, "some two"], look: Mapping[str, Any]) -> 
     }
 
 
-def _line(
-    places: Float[np.ndarray, "point two"], choices: Sequence[Choice], free: bool
-) -> dict[str, Any]:
+def _line(places: Float[np.ndarray, "point two"], choices: Sequence[Choice], free: bool) -> dict[str, Any]:
     """What each allowance buys, with the floor or without it."""
     ordered = sorted(choices, key=lambda choice: choice.accuracy_drop)
     trace = _scatter(places[[choice.point for choice in ordered]], {"color": ACCENT, "size": 7})
@@ -131,7 +129,9 @@ def _calibration_chart(saved: Saved) -> Chart:
     rows = []
     for which, place, name, scores in _each_score(saved):
         data.append(_curve(which, place, name, scores.calibration) | {"mode": "lines+markers"})
-        rows += [[f"{name}, {which}", percent(mean), percent(share)] for mean, share in scores.calibration.tolist()]
+        rows += [
+            [f"{name}, {which}", percent(mean), percent(share)] for mean, share in scores.calibration.tolist()
+        ]
     layout = _square("mean predicted probability (%)", "share it came true for (%)")
     numbers = table("Calibration, test rows", ("group", "predicted %", "came true %"), rows)
     label = "Predicted probability against the share it came true for, by group, plain and saved; test rows."
@@ -212,12 +212,17 @@ def importance_chart(saved: Saved) -> Chart:
     layout["xaxis"] |= {"zeroline": True}
     layout |= {"showlegend": True, "legend": LEGEND}
     label = "Accuracy that the saved model loses when a column is shuffled, over all people and by group."
-    return Chart("Accuracy the saved model loses when a column is shuffled", label, data, layout, _importance_table(saved))
+    return Chart(
+        "Accuracy the saved model loses when a column is shuffled", label, data, layout, _importance_table(saved)
+    )
 
 
 def _importance_table(saved: Saved) -> Table:
     rows = [
-        [each.column, *(NOTHING if value != value else f"{100 * value:.2f}" for value in (each.overall, *each.by_group))]
+        [
+            each.column,
+            *(NOTHING if value != value else f"{100 * value:.2f}" for value in (each.overall, *each.by_group)),
+        ]
         for each in saved.importance
     ]
     header = ("column", "all", *group_names(saved))

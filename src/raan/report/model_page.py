@@ -1,4 +1,4 @@
-"""The page about one saved model: what it does to each group, what it cost, and what else could have been chosen."""
+"""The page about one saved model: what it does to each group, what that costs, and what else can be chosen."""
 
 from pathlib import Path
 from typing import Any

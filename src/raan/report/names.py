@@ -1,4 +1,4 @@
-"""How classes and groups are called: the user's own words, and the column's name where a value alone says nothing."""
+"""How classes and groups are called: the user's own words, and the column's where a value says nothing."""
 
 import re
 

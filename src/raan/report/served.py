@@ -21,7 +21,7 @@ from raan.report.tables import Cell, Tone
 
 @dataclass(frozen=True)
 class Told:
-    """A rate of one group: of how many people, before, after and the change; where on a line of percent it moves."""
+    """A rate of one group: of how many people, before, after, the change; the same as places on a line."""
 
     group: str
     people: str

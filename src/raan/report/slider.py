@@ -63,7 +63,9 @@ def make_slider(saved: Saved) -> Slider | None:
         "start": start,
         "answers": {
             aim.key: {
-                ("floor" if floor else "free"): [_answer(saved, answers[aim.key, drop, floor]) for drop in allowances]
+                ("floor" if floor else "free"): [
+                    _answer(saved, answers[aim.key, drop, floor]) for drop in allowances
+                ]
                 for floor in floors
             }
             for aim in aims
@@ -115,18 +117,24 @@ def _said(saved: Saved, choice: Choice) -> str:
     now, was = (aim.of(test)[point].item() for point in (choice.point, saved.chosen))
     right, before = (test.accuracy[point].item() for point in (choice.point, saved.chosen))
     return (
-        f"On test rows, against the saved model: {aim.title} {signed(now - was)}, accuracy {signed(right - before)} "
-        "points."
+        f"On test rows, against the saved model: {aim.title} {signed(now - was)}, "
+        f"accuracy {signed(right - before)} points."
     )
 
 
 def _cells(saved: Saved, point: int) -> list[Cell]:
     """The figures of a point: for each measure out of fold and on test rows, then each rate of each group."""
-    held_out, test, plain = (metrics(each) for each in (saved.held_out[point], saved.test[point], saved.test[saved.plain]))
+    held_out, test, plain = (
+        metrics(each) for each in (saved.held_out[point], saved.test[point], saved.test[saved.plain])
+    )
     cells = []
     for measure in MEASURES:
         moved = measure.of(test).item() - measure.of(plain).item()
-        cells += [Cell(percent(measure.of(held_out).item())), Cell(percent(measure.of(test).item())), Cell(signed(moved))]
+        cells += [
+            Cell(percent(measure.of(held_out).item())),
+            Cell(percent(measure.of(test).item())),
+            Cell(signed(moved)),
+        ]
     rates = rates_of(class_names(saved))
     columns = [_rate_cells(saved, rate, point) for rate in rates]
     return cells + [column[group] for group in range(len(saved.groups)) for column in columns]
@@ -136,7 +144,9 @@ def _rate_cells(saved: Saved, rate: Rate, point: int) -> list[Cell]:
     """A rate of each group on test rows, in colour where it differs from the plain model's beyond chance."""
     levels, before = rate.of(saved.test[point]).tolist(), rate.of(saved.held_out[point]).tolist()
     return [
-        Cell(percent(level), f"{signed(moved.value)}; {percent(out)} out of fold", tone=tone_of(moved, rate.better))
+        Cell(
+            percent(level), f"{signed(moved.value)}; {percent(out)} out of fold", tone=tone_of(moved, rate.better)
+        )
         for level, out, moved in zip(levels, before, changes_at(saved, rate, point), strict=True)
     ]
 
@@ -144,9 +154,7 @@ def _rate_cells(saved: Saved, rate: Rate, point: int) -> list[Cell]:
 def _tables(saved: Saved, cells: Sequence[Cell]) -> tuple[Table, Table]:
     """The tables that the slider moves, filled with the figures of one point."""
     count = 3 * len(MEASURES)
-    overall = [
-        [Cell(measure.title), *cells[3 * place : 3 * place + 3]] for place, measure in enumerate(MEASURES)
-    ]
+    overall = [[Cell(measure.title), *cells[3 * place : 3 * place + 3]] for place, measure in enumerate(MEASURES)]
     rates = rates_of(class_names(saved))
     width = len(rates)
     groups = [
@@ -184,7 +192,16 @@ def choices_table(saved: Saved) -> Table:
         ]
         for choice in saved.choices
     ]
-    header = ("aim", "may lose (points)", "floor", "accuracy out of fold", "accuracy, test", "aim out of fold", "aim, test", "command")
+    header = (
+        "aim",
+        "may lose (points)",
+        "floor",
+        "accuracy out of fold",
+        "accuracy, test",
+        "aim out of fold",
+        "aim, test",
+        "command",
+    )
     return table("What each allowance buys, in percent, and the command that saves it", header, rows, words=(2, 7))
 
 
