@@ -115,6 +115,9 @@ def test_without_the_floor_the_command_says_so(browser, page):
     becomes(browser, COMMAND, "raan choose fair --aim demographic-parity --accuracy-drop 0.25 --no-floor")
     said = browser.execute_script("return document.getElementById('said').textContent")
     assert said.startswith(("On test rows", "This is"))
+    assert browser.find_element("id", "meaning").text == "All groups are selected alike."
+    browser.execute_script("document.getElementById('back').click()")
+    becomes(browser, COMMAND, "raan choose fair --aim equalized-odds --accuracy-drop 0.5")
 
 
 def test_the_slider_is_worked_by_the_keyboard_alone_and_says_what_it_does(browser, page):

@@ -2,6 +2,7 @@
 
 import json
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from raan import FairFrontier
 from raan.fairness.aims import AIMS
 from raan.fairness.bootstrap import Estimate
+from raan.fairness.rule import Rule
 from raan.report.content import Content
 from raan.report.kept import broken, kept_table, loss_on_test
 from raan.report.model_page import model_page, write_model_page
@@ -100,7 +102,7 @@ def test_people_are_counted_per_thousand_of_those_who_are_and_who_are_not(saved)
 def test_values_that_say_nothing_alone_are_told_with_their_column():
     shown = made_up(("0", "1"), ("0", "1"), label="hired")
     assert [told.group for told in compare(shown)[0].groups] == ["sex = 0", "sex = 1"]
-    assert count_people(shown)[0].moved[0].what == "of 1,000 who are hired = 1 are selected"
+    assert count_people(shown)[0].moved[0].what == "of 1,000 with hired = 1 are selected"
     assert compare(made_up(("0", "1"), ("0", "1"), label="", attribute=""))[0].groups[1].group == "group 1"
 
 
@@ -161,6 +163,16 @@ def test_without_choices_there_is_no_slider_and_without_a_floor_no_way_to_lift_i
     assert re.search(r'id="floor" checked disabled', model_page(made_up(choices=kept)))
 
 
+def test_of_several_floors_the_slider_keeps_the_rules_own(saved):
+    others = [replace(choice, worst_group_drop=0.02, point=1) for choice in saved.choices[::2]]
+    assert make_slider(made_up(choices=[*saved.choices, *others])).data == make_slider(saved).data
+
+
+def test_limits_are_told_as_such():
+    rule = Rule("accuracy", 1.0, 0.0, limits=(("demographic_parity", 0.05),))
+    assert "to be the most accurate with at most demographic-parity gap 5.0 %" in model_page(made_up(rule=rule))
+
+
 def test_a_group_without_test_rows_is_drawn_as_nothing(tmp_path):
     base = made_up()
     test, switched = base.test.copy(), base.test_switched.copy()
@@ -179,5 +191,5 @@ def test_a_page_of_a_fitted_frontier_is_drawn():
     saved = of_frontier(fair, X[2000:], y[2000:], group[2000:], ("x", "z"), **told)
     assert saved.test.sum((1, 2, 3)).tolist() == [1000.0] * len(saved.test)
     page = model_page(saved)
-    assert "of 1,000 who are y = yes are selected" in page
+    assert "of 1,000 with y = yes are selected" in page
     assert page.count('class="served"') == 1

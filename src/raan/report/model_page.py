@@ -3,11 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from raan.fairness.aims import AIMS
 from raan.files.write import write_text
 from raan.report.charts import Chart
 from raan.report.content import Content
 from raan.report.kept import broken, kept_table
-from raan.report.measures import points
+from raan.report.measures import percent, points
 from raan.report.model_charts import importance_chart, score_charts
 from raan.report.outline import Outline, outline
 from raan.report.page import render, study_parts
@@ -38,9 +39,9 @@ def model_page(saved: Saved, appendix: Content | None = None) -> str:
     return render(
         "model.html.jinja",
         title_of(saved),
-        _charts(slider and slider.chart, scores, importance, whole),
+        _charts(slider.chart if slider else None, scores, importance, whole),
         kind="model",
-        slid=slider and slider.data,
+        slid=slider.data if slider else None,
         saved=saved,
         about=_about(saved),
         test_rows=f"{saved.test[saved.chosen].sum():,.0f}",
@@ -76,7 +77,7 @@ def _about(saved: Saved) -> str:
     """Which model, chosen how."""
     rule = saved.rule
     floor = ", the worst group no worse than the plain model's" if rule.worst_group_drop is not None else ""
-    return (
-        f"{saved.method[:1].upper()}{saved.method[1:]}. Chosen out of fold so that {rule.goal.meaning}, within "
-        f"{points(rule.accuracy_drop)} of accuracy{floor}."
-    )
+    limits = ", ".join(f"{AIMS[aim].title} {percent(most)} %" for aim, most in rule.limits)
+    wish = f"to be the most accurate with at most {limits}" if limits else f"so that {rule.goal.meaning}"
+    within = "" if limits else f", within {points(rule.accuracy_drop)} of accuracy"
+    return f"{saved.method[:1].upper()}{saved.method[1:]}. Chosen out of fold {wish}{within}{floor}."

@@ -118,20 +118,22 @@ def tone_of(moved: Estimate, better: int) -> Tone:
 
 def count_people(saved: Saved) -> list[Served]:
     """What the saved model changes for each group against the plain one, in people per thousand, on test rows."""
-    classes = class_names(saved)
-    rates = [rate for rate in rates_of(classes) if len(rate.classes) == 1]
-    if len(classes) == 2:
-        deserving = (
-            f"of 1,000 who are {classes[1]} are selected",
-            f"of 1,000 who are not {classes[1]} are wrongly selected",
-        )
-    else:
-        deserving = tuple(f"of 1,000 who are {name} are predicted right" for name in classes)
+    rates = [rate for rate in rates_of(class_names(saved)) if len(rate.classes) == 1]
+    fates = [_fate(saved, rate.classes[0]) for rate in rates]
     moved = [changes_at(saved, rate, saved.chosen) for rate in rates]
     return [
-        Served(name, [_moved(moved[k][a], deserving[k], rate.better) for k, rate in enumerate(rates)])
+        Served(name, [_moved(moved[k][a], fates[k], rate.better) for k, rate in enumerate(rates)])
         for a, name in enumerate(group_names(saved))
     ]
+
+
+def _fate(saved: Saved, k: int) -> str:
+    """What happens to the people of a class: of two, whether they are selected, rightly or wrongly."""
+    name = class_names(saved)[k]
+    who = f"of 1,000 {'who are' if name == saved.classes[k] else 'with'} {name}"
+    if len(saved.classes) > 2:
+        return f"{who} are predicted right"
+    return f"{who} are {'selected' if k else 'wrongly selected'}"
 
 
 def _moved(found: Estimate, what: str, better: int) -> Moved:

@@ -32,6 +32,11 @@ class Slider:
     data: dict[str, Any]
 
     @property
+    def meaning(self) -> str:
+        """What the aim that it starts with asks for."""
+        return _meaning(AIMS[self.start[0]])
+
+    @property
     def chart(self) -> Chart:
         """The figure that is shown first."""
         return self.charts[self.start[0]]
@@ -44,7 +49,9 @@ class Slider:
 
 def make_slider(saved: Saved) -> Slider | None:
     """The slider over the choices that there are for every aim and floor alike; None where there are none."""
-    answers = {(c.aim, c.accuracy_drop, c.worst_group_drop is not None): c for c in saved.choices}
+    # Of several floors the rule's own counts: it comes last, and stays.
+    ordered = sorted(saved.choices, key=lambda c: c.worst_group_drop == saved.rule.worst_group_drop)
+    answers = {(c.aim, c.accuracy_drop, c.worst_group_drop is not None): c for c in ordered}
     aims = [aim for key, aim in AIMS.items() if any(c.aim == key for c in saved.choices)]
     floors = sorted({floor for *_, floor in answers}, reverse=True)
     allowances = [
@@ -55,7 +62,7 @@ def make_slider(saved: Saved) -> Slider | None:
     if not allowances:
         return None
     start = _start(saved, aims, allowances, floors)
-    charts = {aim.key: trade_off_chart(saved, aim, saved.choices) for aim in aims}
+    charts = {aim.key: trade_off_chart(saved, aim, list(answers.values())) for aim in aims}
     shown = sorted({choice.point for choice in answers.values()} | {saved.chosen})
     cells = {point: _cells(saved, point) for point in shown}
     first = answers[start[0], allowances[start[1]], start[2]].point
@@ -76,7 +83,13 @@ def make_slider(saved: Saved) -> Slider | None:
             aim.key: {str(point): place_points(saved, aim)[point].tolist() for point in shown} for aim in aims
         },
         "figures": {
-            key: {"title": chart.title, "label": chart.label, "data": chart.data, "layout": chart.layout}
+            key: {
+                "meaning": _meaning(AIMS[key]),
+                "title": chart.title,
+                "label": chart.label,
+                "data": chart.data,
+                "layout": chart.layout,
+            }
             for key, chart in charts.items()
         },
     }
@@ -93,6 +106,10 @@ def _start(
     near = min(range(len(allowances)), key=lambda place: abs(allowances[place] - rule.accuracy_drop))
     floor = rule.worst_group_drop is not None
     return rule.aim if rule.aim in keys else keys[0], near, floor if floor in floors else floors[0]
+
+
+def _meaning(aim: Aim) -> str:
+    return f"{aim.meaning[0].upper()}{aim.meaning[1:]}."
 
 
 def command_of(saved: Saved, choice: Choice) -> str:
