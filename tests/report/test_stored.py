@@ -87,3 +87,10 @@ def test_a_choice_of_an_unknown_aim_is_refused(stored):
     stored["choices"][0]["aim"] = "beauty"
     with pytest.raises(InputError, match="aim is 'beauty'"):
         from_dict(stored)
+
+
+def test_a_page_is_not_drawn_of_parts_that_do_not_fit(saved):
+    with pytest.raises(InputError, match="test holds a point without rows"):
+        model_page(replace(saved, test=0 * saved.test))
+    with pytest.raises(InputError, match="chosen is point 99"):
+        model_page(replace(saved, chosen=99))

@@ -15,7 +15,7 @@ from raan.report.page import render, study_parts
 from raan.report.saved import Saved
 from raan.report.served import compare, count_people
 from raan.report.slider import choices_table, make_slider, points_table
-from raan.report.stored import from_dict, to_dict
+from raan.report.stored import check_saved, from_dict, to_dict
 
 __all__ = ["from_dict", "model_page", "to_dict", "write_model_page"]
 
@@ -30,6 +30,7 @@ def write_model_page(saved: Saved, path: str | Path, appendix: Content | None = 
 
 def model_page(saved: Saved, appendix: Content | None = None) -> str:
     """The page's HTML; `appendix` is what was trained on the way, of which the page tells at its end."""
+    check_saved(saved)
     whole = outline(appendix) if appendix is not None and appendix.records else None
     parts: dict[str, Any] = {"whole": None} if appendix is None or whole is None else study_parts(appendix, whole)
     slider = make_slider(saved)

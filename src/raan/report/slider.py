@@ -120,7 +120,7 @@ def command_of(saved: Saved, choice: Choice) -> str:
 
 
 def _answer(saved: Saved, choice: Choice) -> dict[str, Any]:
-    return {"point": choice.point, "command": command_of(saved, choice), "said": _said(saved, choice)}
+    return {"point": int(choice.point), "command": command_of(saved, choice), "said": _said(saved, choice)}
 
 
 def _said(saved: Saved, choice: Choice) -> str:
@@ -181,7 +181,7 @@ def _tables(saved: Saved, cells: Sequence[Cell]) -> tuple[Table, Table]:
     return (
         table(
             "The choice in percent",
-            ("", "out of fold", "test rows", "against plain"),
+            ("", "out of fold", "test rows", "test, against plain"),
             overall,
         ),
         table(

@@ -52,7 +52,7 @@ def from_dict(found: Any) -> Saved:
     if missing := sorted(known - {*parts}):
         raise InputError("the page", f"lacks {', '.join(missing)}", "all that `to_dict` writes")
     saved = Saved(**{name: _read(name, parts[name]) for name in known})
-    _check(saved)
+    check_saved(saved)
     return saved
 
 
@@ -65,8 +65,8 @@ def _read(name: str, value: Any) -> Any:
     return tuple(_text(item, name) for item in _list(value, name))  # verdict, regime, classes, groups, notes
 
 
-def _check(saved: Saved) -> None:
-    """An error for parts that do not fit together."""
+def check_saved(saved: Saved) -> None:
+    """Raise an error for parts that do not fit together."""
     classes, groups = len(saved.classes), len(saved.groups)
     if classes < 2 or not groups or not saved.verdict:
         raise InputError(
@@ -78,6 +78,8 @@ def _check(saved: Saved) -> None:
         array = getattr(saved, name)
         if array is not None and (array.shape != expected or not points or not (array >= 0).all()):
             raise InputError(name, f"has shape {array.shape}", f"counts of shape {expected}")
+    if not saved.test.sum((1, 2, 3)).all():
+        raise InputError("test", "holds a point without rows", "test rows for every point")
     places = {"plain": saved.plain, "chosen": saved.chosen}
     places |= {f"choices[{number}]": choice.point for number, choice in enumerate(saved.choices)}
     for name, place in places.items():
