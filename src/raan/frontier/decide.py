@@ -94,8 +94,13 @@ class Judge:
     @cached_property
     def _held(self) -> Int[np.ndarray, "row"]:
         """What the reference decides, in sorted order."""
-        decided = self.posterior.sum(2).argmax(1) if self.reference is None else self.reference
+        decided = self.plain if self.reference is None else self.reference
         return np.asarray(decided[self._sorted[0]])
+
+    @property
+    def plain(self) -> Int[np.ndarray, "row"]:
+        """What the plain classifier decides."""
+        return np.asarray(self.posterior.sum(2).argmax(1))
 
     def count(self, weights: Weights) -> Counted:
         """What the weights decide, counted."""
