@@ -22,6 +22,7 @@ from xgboost import XGBClassifier
 import raan
 from raan import FairFrontier, metrics
 from raan.fairness import AIMS
+from raan.frontier.posterior import soften
 from reweighting.people import Memory, people
 
 
@@ -280,3 +281,12 @@ def test_a_parameter_that_means_nothing_is_named(parameters, message):
     model = FairFrontier(**{"estimator": LogisticRegression(), **parameters})
     with pytest.raises((ValueError, TypeError), match=message):
         model.fit(X, y, sensitive_features=a)
+
+
+def test_boosting_is_softened_for_the_attribute_where_the_user_has_not_set_it():
+    pipeline = make_pipeline(StandardScaler(), HistGradientBoostingClassifier(min_samples_leaf=7))
+    softened = soften(pipeline)[-1].get_params()
+    assert softened["early_stopping"] is True
+    assert softened["min_samples_leaf"] == 7
+    assert pipeline[-1].early_stopping == "auto"
+    assert soften(LogisticRegression()).get_params() == LogisticRegression().get_params()

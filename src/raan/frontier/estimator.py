@@ -18,7 +18,7 @@ from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
 from raan.fairness.rule import ACCURACY_DROP, Rule
 from raan.frontier.decide import Judge, decide, score
-from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute
+from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute, soften
 from raan.frontier.promise import promise, warn_levelling
 from raan.frontier.search import Tried, search
 from raan.progress import progress_bars
@@ -53,7 +53,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             lifts this floor, and lets the choice serve nobody well.
         confidence: how sure both allowances are kept on new rows: each is judged with a margin of so many standard
             errors of the paired difference to the plain estimator. 0.5 is no margin.
-        attribute_estimator: the classifier of P(a|x, y); the same kind as `estimator` by default.
+        attribute_estimator: the classifier of P(a|x, y); the same kind as `estimator` by default, but gradient
+            boosting has settings by which it overfits less.
         factorisation: "chain" is P(y|x) P(a|x, y); "joint" one classifier of the cells.
         attribute_at_prediction: whether `predict` is given the attribute: then these are thresholds by group.
         folds, repeats: in how many parts rows are left out, and how often this is done anew and averaged.
@@ -283,7 +284,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         return Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=margin)
 
     def _recipe(self) -> Recipe:
-        attribute = self.estimator if self.attribute_estimator is None else self.attribute_estimator
+        attribute = soften(self.estimator) if self.attribute_estimator is None else self.attribute_estimator
         return Recipe(self.estimator, attribute, self.factorisation, bool(self.attribute_at_prediction))  # type: ignore[arg-type]
 
     def _judged(self, cells: Cells) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:

@@ -17,7 +17,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Float[np.ndarray
     model = clone(estimator)
     if sample_weight is None:
         return model.fit(X, y)
-    classifier, argument = _last_step(model)
+    classifier, argument = last_step(model)
     if not _takes_weights(classifier):
         raise TypeError(
             f"estimator {type(classifier).__name__} takes no sample_weight; expected one whose fit does"
@@ -31,7 +31,7 @@ def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Float[np.ndarray
 
 def counts_classes_from_zero(estimator: Any) -> bool:
     """Whether this is one of XGBoost's estimators, which take no other classes than 0, 1, ..."""
-    classifier, _ = _last_step(estimator)
+    classifier, _ = last_step(estimator)
     return any(kind.__module__.split(".")[0] == "xgboost" for kind in type(classifier).__mro__)
 
 
@@ -77,12 +77,12 @@ def out_of_fold(
     return answer[np.argsort(np.concatenate(places))]
 
 
-def _last_step(estimator: Any) -> tuple[Any, str]:
+def last_step(estimator: Any) -> tuple[Any, str]:
     """The classifier itself, and the name by which `fit` takes its weights: pipelines may stand around it."""
     if not isinstance(estimator, Pipeline):
         return estimator, "sample_weight"
     name, step = estimator.steps[-1]
-    classifier, argument = _last_step(step)
+    classifier, argument = last_step(step)
     return classifier, f"{name}__{argument}"
 
 
