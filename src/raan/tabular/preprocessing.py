@@ -16,7 +16,9 @@ from raan.tabular.columns import MISSING, Place, Plain, Type
 from raan.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_column
 from raan.tabular.lines import Layout, Progress
 from raan.tabular.reading import read
+from raan.tabular.roles import expand
 from raan.tabular.sheet import Sheet
+from raan.tabular.unfit import describe_unfit, find_unfit
 from raan.tabular.words import listed
 
 VERSION = 1  # of what to_dict gives
@@ -67,16 +69,21 @@ class Preprocessing:
         rules: Rules = Rules(),
         layout: Layout = Layout(),
     ) -> Preprocessing:
-        """Fit the columns of a frame or file to its training rows, or to all rows if none are given."""
+        """Fit the columns of a frame or file to its training rows, or to all rows if none are given.
+
+        Columns that look like identifiers, dates, names or free text are left out, unless `types` names them.
+        """
         asked = dict(types or {})
         text = [name for name, kind in asked.items() if kind == "category"]
         sheet = read(frame, missing=rules.missing, text=text, layout=layout)
         sheet.check_names(asked, "types")
-        sheet.check_names(ignore, "ignore")
-        columns = sheet.settle([name for name in sheet.columns if name not in ignore], asked)
+        ignored = expand(sheet, ignore)
         train = np.arange(sheet.rows) if train_rows is None else train_rows
+        names = [name for name in sheet.columns if name not in ignored]
+        unfit = find_unfit({name: sheet.columns[name].take(train) for name in names if name not in asked})
+        columns = sheet.settle([name for name in names if name not in unfit], asked)
         encodings, notes = fit_columns(columns, train, rules)
-        warn(*sheet.notes, *notes)
+        warn(*sheet.notes, *([describe_unfit(unfit)] if unfit else []), *notes)
         return cls(encodings, rules.missing)
 
     @property
@@ -164,7 +171,7 @@ def fit_columns(
     if not encodings:
         raise InputError(
             "no column",
-            f"is left to learn from, of {listed(list(columns))}",
+            f"is left to learn from{f', of {listed(list(columns))}' if columns else ''}",
             "one that varies in the training rows",
         )
     return tuple(encodings), notes
