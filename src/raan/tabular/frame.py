@@ -23,7 +23,7 @@ from raan.tabular.roles import Name, Roles, read_types, settle_roles
 from raan.tabular.sheet import Sheet, stack
 from raan.tabular.suspicions import identifiers, leaks, repeats, tiny_cells
 from raan.tabular.targets import grouped, labelled
-from raan.tabular.unfit import Kind, describe_unfit, find_unfit
+from raan.tabular.unfit import describe_unfit, leave_unfit
 from raan.tabular.words import align, describe_cells, listed
 
 if TYPE_CHECKING:
@@ -129,7 +129,9 @@ def from_frame(
     sheet, classes, notes = labelled(stacked, roles.label, asked, rules)
     groups, binned = grouped(sheet, roles.attributes, asked, rules)
     parts = _split(sheet, classes, groups, sizes, seed)
-    columns, unfit = _features(sheet, roles, parts, keep_attribute)
+    unused = {roles.label, *roles.ignore, *(() if keep_attribute else roles.attributes)}
+    names = [name for name in sheet.columns if name not in unused]
+    columns, unfit = leave_unfit(sheet, names, asked, parts.train, kept=roles.attributes)
     encodings, pooled = fit_columns(columns, parts.train, rules)
     preprocessing = Preprocessing(encodings, rules.missing)
     titles = {**{name: f"left out ({kind})" for name, kind in unfit.items()}, **roles.titles}
@@ -150,17 +152,6 @@ def _with_test(whole: Sheet, test: object, roles: Roles, rules: Rules, layout: L
     words = [name for name, column in whole.columns.items() if column.type == "category"]
     second = read(test, missing=rules.missing, text=words, layout=layout)
     return stack(whole, second, [name for name in whole.columns if name not in roles.ignore])
-
-
-def _features(
-    sheet: Sheet, roles: Roles, parts: Parts, keep_attribute: bool
-) -> tuple[dict[str, Plain], dict[str, Kind]]:
-    """The columns to learn from, and those left out with what they look like, by the training rows alone."""
-    unused = {roles.label, *roles.ignore, *(() if keep_attribute else roles.attributes)}
-    named = {*roles.types, *roles.attributes}
-    names = [name for name in sheet.columns if name not in unused]
-    unfit = find_unfit({name: sheet.columns[name].take(parts.train) for name in names if name not in named})
-    return sheet.settle([name for name in names if name not in unfit], roles.types), unfit
 
 
 def _split(sheet: Sheet, classes: Words, groups: Codes, sizes: Sizes | Fractions, seed: int) -> Parts:

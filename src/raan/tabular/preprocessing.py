@@ -18,7 +18,7 @@ from raan.tabular.lines import Layout, Progress
 from raan.tabular.reading import read
 from raan.tabular.roles import expand
 from raan.tabular.sheet import Sheet
-from raan.tabular.unfit import describe_unfit, find_unfit
+from raan.tabular.unfit import describe_unfit, leave_unfit
 from raan.tabular.words import listed
 
 VERSION = 1  # of what to_dict gives
@@ -80,8 +80,7 @@ class Preprocessing:
         ignored = expand(sheet, ignore)
         train = np.arange(sheet.rows) if train_rows is None else train_rows
         names = [name for name in sheet.columns if name not in ignored]
-        unfit = find_unfit({name: sheet.columns[name].take(train) for name in names if name not in asked})
-        columns = sheet.settle([name for name in names if name not in unfit], asked)
+        columns, unfit = leave_unfit(sheet, names, asked, train)
         encodings, notes = fit_columns(columns, train, rules)
         warn(*sheet.notes, *([describe_unfit(unfit)] if unfit else []), *notes)
         return cls(encodings, rules.missing)

@@ -1,14 +1,15 @@
 """Columns that no model should learn from as they stand: identifiers, dates and times, names and free text."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from raan.errors import Message, Option
-from raan.tabular.columns import MOSTLY, Column, Numbers, Strange, Words, number_of
+from raan.errors import InputError, Message, Option
+from raan.tabular.columns import MOSTLY, Column, Plain, Strange, Type, Words, number_of
+from raan.tabular.sheet import Sheet
 from raan.tabular.words import listed
 
 Kind = Literal["identifiers", "dates or times", "names or free text", "neither numbers nor words"]
@@ -16,6 +17,7 @@ Kind = Literal["identifiers", "dates or times", "names or free text", "neither n
 FEWEST = 20  # rows from which values that never repeat say something
 UNIQUE = 0.9  # different values a row, from which they hardly repeat
 TEXT = 0.2  # the same, from which many words are names or free text
+OFTEN = 10  # rows of a word that repeats; where half of all have such words, they are categories
 MANY = 100  # different words; fewer can be categories
 NAMES = 20  # different words in a column that is called as one of people's names
 SENTENCE = 4  # words a value, on average, from which it is a sentence
@@ -42,10 +44,23 @@ _UNIX = (1e8, 2e13)  # seconds, or thousandths of them, since 1970: from 1973 on
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
 
-def find_unfit(columns: Mapping[str, Column]) -> dict[str, Kind]:
-    """The columns that should be left out, each with what it looks like."""
-    looks = ((name, look(name, column)) for name, column in columns.items())
-    return {name: kind for name, kind in looks if kind}
+def leave_unfit(
+    sheet: Sheet,
+    names: Sequence[str],
+    types: Mapping[str, Type],
+    train: Int[np.ndarray, "train"],
+    kept: Collection[str] = (),
+) -> tuple[dict[str, Plain], dict[str, Kind]]:
+    """The columns to learn from, of the types asked for, and those left out with what they look like.
+
+    The training rows alone are looked at; columns that are kept, or of which a type is asked, are not.
+    """
+    asked = {name: sheet.columns[name].take(train) for name in names if name not in {*types, *kept}}
+    unfit = {name: kind for name, column in asked.items() if (kind := look(name, column))}
+    left = [name for name in names if name not in unfit]
+    if unfit and not left:
+        raise InputError(sheet.name, "has no other columns to learn from", "at least one", describe_unfit(unfit))
+    return sheet.settle(left, types), unfit
 
 
 def describe_unfit(found: Mapping[str, Kind]) -> Message:
@@ -121,7 +136,7 @@ def _look_at_words(name: str, column: Words) -> Kind | None:
     numbers = [number_of(word.replace(",", ".")) for word in few]
     if len(few) - numbers.count(None) >= MOSTLY * len(few):  # numbers, with a fault or a comma in them
         return _look_at_spelt(name, column)
-    return _look_at_text(name, few, len(used), len(codes))
+    return _look_at_text(name, few, np.bincount(codes)[used])
 
 
 def _look_at_spelt(name: str, column: Words) -> Kind | None:
@@ -131,12 +146,14 @@ def _look_at_spelt(name: str, column: Words) -> Kind | None:
     return _look_at_numbers(name, values[np.isfinite(values)])
 
 
-def _look_at_text(name: str, few: Sequence[str], distinct: int, rows: int) -> Kind | None:
+def _look_at_text(name: str, few: Sequence[str], counts: Int[np.ndarray, "distinct"]) -> Kind | None:
+    distinct, rows = len(counts), int(counts.sum())
     spaced = np.mean([word.count(" ") for word in few])
     if distinct >= UNIQUE * rows:
         return "names or free text" if spaced >= 0.5 else "identifiers"
     by_name = "".join(_parts(name)) in _PERSON and distinct > NAMES
-    by_count = distinct > MANY and (distinct >= TEXT * rows or spaced >= SENTENCE - 1)
+    seldom = distinct >= TEXT * rows and counts[counts >= OFTEN].sum() < rows / 2
+    by_count = distinct > MANY and (seldom or spaced >= SENTENCE - 1)
     return "names or free text" if by_name or by_count else None
 
 
