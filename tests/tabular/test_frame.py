@@ -352,12 +352,18 @@ def test_an_attribute_of_one_value_is_warned_of() -> None:
         ({"attribute": []}, ": expected an attribute, and at least"),
         ({"ignore": ["age", "job", "origin"]}, "at least one more column to learn from"),
         ({"label": "age"}, r"frame, row 0: the label 'age' is 4.*: expected classes, as words or whole numbers"),
-        ({"attribute": "age", "types": {"age": "category"}}, "'age' has 600 values: expected 100 at most; group them"),
+        (
+            {"attribute": "age", "types": {"age": "category"}},
+            "'age' has 600 values: expected 100 at most; group them",
+        ),
         ({"label": None}, "label is None, of type NoneType: expected the name of a column"),
         ({"attribute": None}, "attribute is None, of type NoneType"),
         ({"attribute": ["sex", None]}, "attribute is None"),
         ({"ignore": [2.5]}, "ignore is 2.5, of type float"),
-        ({"ignore": ["*_id"]}, r"ignore is the pattern '\*_id', which matches no .*; they are age, job, sex, origin"),
+        (
+            {"ignore": ["*_id"]},
+            r"ignore is the pattern '\*_id', which matches no .*; they are age, job, sex, origin",
+        ),
         ({"ignore": ["sex*"]}, "ignore is the pattern 'sex.*, which matches no column"),
     ],
 )

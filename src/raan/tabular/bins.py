@@ -1,11 +1,11 @@
-"""Numbers as groups: an age or an income that is named as the attribute is cut into a few bins, at round places."""
+"""Numbers as groups: an age or an income that is the attribute is cut into a few bins, at round places."""
 
 import math
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Float
 
-from raan.errors import Message, Option
 from raan.fairness.groups import UNKNOWN
 from raan.tabular.columns import Numbers, Plain, Words
 
@@ -15,23 +15,18 @@ MANY = 20
 BINS = 3
 
 
-def as_groups(name: str, column: Plain) -> tuple[Words, list[str]]:
-    """The groups of an attribute column, and what to warn of: a quantity is binned."""
+def as_groups(name: str, column: Plain) -> tuple[Words, str]:
+    """The groups of an attribute column, and where it is a quantity that is binned, a note that says so."""
     if not isinstance(column, Numbers):
-        return column.as_words(), []
+        return column.as_words(), ""
     known = column.values[~column.missing]
     distinct = len(np.unique(known))
     if distinct <= MANY:
-        return column.as_words(), []
+        return column.as_words(), ""
     binned = bin_numbers(column)
     sizes = np.bincount(binned.codes[binned.codes != UNKNOWN], minlength=len(binned.names))
     bins = ", ".join(f"{bin_} ({size:,} rows)" for bin_, size in zip(binned.names, sizes, strict=True))
-    note = Message(
-        f"the attribute {name!r} has {distinct:,} different numbers, and is binned: {bins}. For other bins, cut the "
-        "column beforehand; to have a group of each number, pass ",
-        Option("category", name, python=f"types={{{name!r}: 'category'}}"),
-    )
-    return binned, [note]
+    return binned, f"the attribute {name!r} has {distinct:,} different numbers, and is binned: {bins}"
 
 
 def bin_numbers(column: Numbers) -> Words:
@@ -72,7 +67,7 @@ def _names(values: Float[np.ndarray, "value"], cuts: Float[np.ndarray, "cut"]) -
     bounds = [f"{cut:.6g}" for cut in cuts]
     if len(set(bounds)) < len(bounds):
         bounds = [repr(float(cut)) for cut in cuts]
-    between = (f"{low} to {high}" for low, high in zip(bounds, bounds[1:], strict=False))
+    between = (f"{low} to {high}" for low, high in pairwise(bounds))
     return f"below {bounds[0]}", *between, f"{bounds[-1]} or more"
 
 

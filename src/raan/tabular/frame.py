@@ -16,12 +16,13 @@ from raan.errors import InputError, Option
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
+from raan.tabular.giveaways import giveaways
 from raan.tabular.lines import Layout, Progress
 from raan.tabular.preprocessing import Preprocessing, Rules, fit_columns, warn
 from raan.tabular.reading import read
 from raan.tabular.roles import Name, Roles, read_types, settle_roles
 from raan.tabular.sheet import Sheet, stack
-from raan.tabular.suspicions import identifiers, leaks, repeats, tiny_cells
+from raan.tabular.suspicions import find_leaks, identifiers, repeats, tiny_cells
 from raan.tabular.targets import grouped, labelled
 from raan.tabular.unfit import describe_unfit, leave_unfit
 from raan.tabular.words import align, describe_cells, listed
@@ -112,8 +113,8 @@ def from_frame(
 ) -> Loaded:
     """The rows, split and preprocessing of a frame of pandas or polars, or of a CSV, TSV or Parquet file.
 
-    The label and the attribute are columns by name; several attribute columns are crossed, and one of many numbers,
-    such as an age, is binned. They are no features, unless `keep_attribute` makes the attribute one; nor are the
+    The label and the attribute are columns by name; several attribute columns are crossed, and one of many
+    numbers, such as an age, is binned. They are no features, unless `keep_attribute` makes the attribute one; nor are the
     columns to `ignore`, by name or by a pattern such as "*_id". Other columns are numbers or categories as they
     look, or as `types` says; `describe()` shows it. Those that look like identifiers, dates, names or free text
     are left out, unless `types` names them. The split is random by the seed, each (class, attribute) cell in
@@ -181,8 +182,11 @@ def _suspicions(loaded: Loaded, columns: Mapping[str, Plain], rules: Rules, seed
     if len(groups.names) == 1:
         yield f"the attribute has one value only, {groups.names[0]!r}: there are no groups to compare"
     yield from tiny_cells(loaded.cells, classes.names, groups.names, rules.tiny)
-    yield from leaks(columns, classes, "label", train, seed)
-    yield from leaks(columns, groups, "attribute", train, seed)
+    told = find_leaks(columns, classes, "label", train, seed)
+    yield from told.values()
+    untold = {name: column for name, column in columns.items() if name not in told}
+    yield from giveaways(untold, classes, train, seed)
+    yield from find_leaks(columns, groups, "attribute", train, seed).values()
     yield from identifiers(columns)
     targets = [Words(each.codes, each.names) for each in (classes, groups)]
     yield from repeats([*columns.values(), *targets], loaded.split)

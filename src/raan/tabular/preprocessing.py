@@ -22,6 +22,9 @@ from raan.tabular.unfit import describe_unfit, leave_unfit
 from raan.tabular.words import listed
 
 VERSION = 1  # of what to_dict gives
+ALL = 10
+"""So many new rows or more that all lack a value are warned of; of fewer it may be so."""
+
 UNFAMILIAR = 0.1
 """New rows of which a larger share has a category that no training row had are warned of."""
 
@@ -186,9 +189,13 @@ def _pooling(name: str, pooled: Mapping[str, int], rules: Rules) -> str:
 
 @dataclass
 class Unfamiliar:
-    """The categories in new rows that no training row had: how many rows have one, and an example, by column."""
+    """What new rows have and training rows had not, by column: values that are all missing, and categories.
+
+    Of categories that no training row had it is counted how many rows have one, with an example.
+    """
 
     rows: int = 0
+    absent: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
@@ -197,13 +204,21 @@ class Unfamiliar:
         self.rows += len(columns[encodings[0].column])
         for encoding in encodings:
             column: Any = columns[encoding.column]
+            self.absent[encoding.column] += int(column.missing.sum())
             count, example = encoding.unfamiliar(column)
             if count:
                 self.counts[encoding.column] += count
                 self.examples.setdefault(encoding.column, example)
 
     def notes(self) -> Iterator[str]:
-        """What to warn of: where many rows have one."""
+        """What to warn of: columns without a value, and categories where many rows have one."""
+        empty = [repr(name) for name, count in self.absent.items() if count == self.rows >= ALL]
+        if empty:
+            one = len(empty) == 1
+            yield (
+                f"the column{'' if one else 's'} {listed(empty)} {'is' if one else 'are'} missing in all "
+                f"{self.rows:,} rows: a number is then the median of the training rows, and the model sees nothing"
+            )
         for name, count in self.counts.items():
             if count > UNFAMILIAR * self.rows:
                 yield (

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from raan.errors import InputError, Option
+from raan.errors import InputError, Message, Option
 from raan.fairness.groups import Codes, cross_codes
 from raan.tabular.bins import as_groups
 from raan.tabular.columns import Numbers, Type, Words
@@ -39,10 +39,14 @@ def grouped(
     """
     groups, notes = [], []
     for name, column in sheet.settle(attributes, types).items():
-        words, binned = as_groups(name, column)
+        words, note = as_groups(name, column)
         _check_count(sheet, f"attribute {name!r}", words, fewest=1, most=rules.groups)
         groups.append(words)
-        notes += binned
+        if note:
+            keep = Option("category", name, python=f"types={{{name!r}: 'category'}}")
+            notes.append(
+                Message(f"{note}; cut it beforehand for other bins, or to have a group of each pass ", keep)
+            )
     crossed = cross_codes(groups)
     if not crossed.names:
         came = f"is missing in all {sheet.rows:,} rows, in one column or the other"

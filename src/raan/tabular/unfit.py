@@ -25,7 +25,22 @@ NEARLY = 0.95  # the share of different values that must be spelt as dates or ad
 SAMPLE = 500  # different values whose spelling is looked at
 
 _PERSON = {"name", "firstname", "lastname", "fullname", "forename", "surname", "givenname", "familyname"}
-_KEYS = {"id", "uid", "uuid", "guid", "ssn", "nr", "no", "number", "key", "ref", "index", "identifier"}
+_KEYS = {
+    "id",
+    "uid",
+    "uuid",
+    "guid",
+    "ssn",
+    "nr",
+    "no",
+    "number",
+    "key",
+    "ref",
+    "index",
+    "identifier",
+    "phone",
+    "telephone",
+}
 _TIMES = {"date", "time", "timestamp", "datetime", "at"}
 
 _CLOCK = r"\d{1,2}:\d\d(:\d\d([.,]\d+)?)?( ?[ap]\.?m\.?)?( ?(Z|UTC|GMT|[+-]\d\d:?\d\d))?"
