@@ -46,7 +46,7 @@ def score(column: Plain, seen: Int[np.ndarray, "seen"]) -> Float[np.ndarray, "ro
     place = column.codes + 1  # a missing word is one too
     size, first = len(column.names) + 1, place[: len(seen)]
     count, total = (np.bincount(first, weights=weights, minlength=size) for weights in (None, seen))
-    return np.where(count > 0, total / np.maximum(count, 1), seen.mean())[place]
+    return np.take(np.where(count > 0, total / np.maximum(count, 1), seen.mean()), place)
 
 
 def _find(
