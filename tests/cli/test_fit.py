@@ -178,7 +178,6 @@ def test_names_and_values_of_the_user_are_never_markup(tmp_path):
             ("--label", "hired", "--attribute", "Sex"),
             "expected one of id, age, city, score, sex, hired; is it 'sex'?",
         ),
-        (("--label", "hired", "--attribute", "sex"), "leave it out by --ignore id, or derive categories from it"),
         (("--label", "hired", "--attribute", "hired"), "is named twice"),
     ],
 )
