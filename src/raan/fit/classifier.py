@@ -19,7 +19,7 @@ class TableClassifier:
     """
 
     preprocessing: Preprocessing
-    classifier: Any  # a fitted RAANClassifier or AANReweighting over the features, its classes 0, 1, ...
+    classifier: Any  # a fitted FairFrontier or network over the features, its classes 0, 1, ...
     class_names: tuple[str, ...]
     about: dict[str, Any]
 
@@ -35,7 +35,7 @@ class TableClassifier:
     def predict_proba(self, frame: object) -> Float[np.ndarray, "row label"]:
         """The probability of each class, in the order of `class_names`.
 
-        Boosting tuned to an aim predicts by a threshold of its own, so its class need not be the most probable.
+        A model under FairFrontier decides by weights on classes and groups: its class need not be the most probable.
         """
         return self.probabilities(self.preprocessing.transform(frame))
 

@@ -31,13 +31,17 @@ def score(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class Judge:
-    """Rows with their posterior, class, group (-1: unknown) and part: a few parts, so that one can be left out."""
+    """Rows with their posterior, class, group (-1: unknown) and part: a few parts, so that one can be left out.
+
+    `reference` are the decisions that others are held against; the plain classifier's without them.
+    """
 
     posterior: Posterior
     label: Int[np.ndarray, "row"]
     group: Int[np.ndarray, "row"]
     part: Int[np.ndarray, "row"]
     parts: int
+    reference: Int[np.ndarray, "row"] | None = None
 
     @property
     def rows(self) -> int:
@@ -51,7 +55,10 @@ class Judge:
 
     def take(self, rows: Int[np.ndarray, "some"]) -> "Judge":
         """Some of the rows."""
-        return Judge(self.posterior[rows], self.label[rows], self.group[rows], self.part[rows], self.parts)
+        reference = None if self.reference is None else self.reference[rows]
+        return Judge(
+            self.posterior[rows], self.label[rows], self.group[rows], self.part[rows], self.parts, reference
+        )
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -69,13 +76,19 @@ class Judge:
 
     @cached_property
     def _plain(self) -> Int[np.ndarray, "row"]:
-        """What the plain classifier decides, in sorted order."""
-        return np.asarray(self.posterior[self._sorted[0]].sum(2).argmax(1))
+        """What decisions are held against, in sorted order."""
+        decided = self.plain if self.reference is None else self.reference
+        return np.asarray(decided[self._sorted[0]])
+
+    @property
+    def plain(self) -> Int[np.ndarray, "row"]:
+        """What the plain classifier decides."""
+        return np.asarray(self.posterior.sum(2).argmax(1))
 
     def count(
         self, weights: Weights
     ) -> tuple[Float[np.ndarray, "point part label slot prediction"], Float[np.ndarray, "point part label slot"]]:
-        """Counts of the decisions, and how many rows of each cell are right where plain is wrong, or the
+        """Counts of the decisions, and how many rows of each cell are right where the reference is wrong, or the
         reverse.
         """
         several = [self._count(chunk) for chunk in self._chunks(weights)]

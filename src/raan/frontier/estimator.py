@@ -68,6 +68,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         weights_: the chosen weights, [class, group].
         promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
         models_: the posteriors of the folds; predictions average them.
+        judge_: the training rows with their posterior out of fold, which judged; not in a file that was saved.
     """
 
     def __init__(
@@ -317,7 +318,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         seed = 0 if self.random_state is None else self.random_state
         cell = label * (posterior.shape[2] + 1) + group + 1
         part = stratified_folds(cell, PARTS, seed)
-        self.tried_ = search(Judge(posterior, label, group, part, PARTS), self._rule(), seed)
+        self.judge_ = Judge(posterior, label, group, part, PARTS)
+        self.tried_ = search(self.judge_, self._rule(), seed)
         return self._settle(self._rule())
 
     def _settle(self, rule: Rule) -> "FairFrontier":
