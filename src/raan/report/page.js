@@ -41,6 +41,53 @@
   }, { rootMargin: "600px" });
   for (const id of Object.keys(figures)) near.observe(document.getElementById(id));
 
+  // The slider looks up what it shows; every figure of it was computed and written out when the page was made.
+  const slid = document.getElementById("slid") && JSON.parse(document.getElementById("slid").textContent);
+  const slide = () => {
+    const aim = document.querySelector("input[name=aim]:checked").value;
+    const allowance = document.getElementById("allowance");
+    const floor = document.getElementById("floor").checked ? "floor" : "free";
+    const answer = slid.answers[aim][floor][allowance.valueAsNumber];
+    const said = slid.told[allowance.valueAsNumber];
+    allowance.setAttribute("aria-valuetext", said);
+    document.getElementById("allowed").textContent = said;
+    document.getElementById("said").textContent = answer.said;
+    document.getElementById("command").textContent = answer.command;
+    const cells = slid.cells[answer.point];
+    for (const cell of document.querySelectorAll("[data-cell]")) {
+      const [text, note, tone] = cells[cell.dataset.cell];
+      cell.className = `number ${tone}`;
+      cell.querySelector("span").textContent = text;
+      if (cell.querySelector("small")) cell.querySelector("small").textContent = note;
+    }
+    const figure = slid.figures[aim];
+    const marker = figure.data[figure.data.length - 1];
+    [marker.x, marker.y] = slid.places[aim][answer.point].map((value) => [value]);
+    figures["trade-off"] = figure;
+    document.getElementById("trade-off-title").textContent = figure.title;
+    document.getElementById("trade-off-label").setAttribute("aria-label", figure.label);
+    if (drawn.has("trade-off")) draw("trade-off");
+  };
+  const copy = async () => {
+    const command = document.getElementById("command");
+    const button = document.getElementById("copy");
+    try {
+      await navigator.clipboard.writeText(command.textContent);
+      button.textContent = "Copied";
+    } catch {
+      // Where the browser keeps the clipboard to itself, the reader copies what is selected.
+      getSelection().selectAllChildren(command);
+      button.textContent = "Selected";
+    }
+    setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  };
+  if (slid) {
+    document.getElementById("slider").hidden = document.getElementById("slid-groups").hidden = false;
+    document.getElementById("slider").addEventListener("input", slide);
+    document.getElementById("copy").addEventListener("click", copy);
+    slide();
+  }
+
   for (const button of document.querySelectorAll(".legend button")) {
     button.addEventListener("click", () => {
       const { method } = button.dataset;

@@ -33,19 +33,33 @@ def page(content: Content) -> str:
     two scripts whose hashes it names and nothing else, and lets it ask no one for anything.
     """
     whole = outline(content)
+    return render("page.html.jinja", whole.title, whole.charts, **study_parts(content, whole))
+
+
+def study_parts(content: Content, whole: Outline) -> dict[str, Any]:
+    """What the template of a study's parts is given."""
+    legend = {name: (number, colour(number), GLYPHS[marker(number)]) for name, number in whole.numbers.items()}
+    return {"whole": whole, "verdict": content.verdict, "legend": legend}
+
+
+def render(
+    template: str, title: str, charts: Mapping[str, Chart], kind: str = "", slid: Any = None, **parts: Any
+) -> str:
+    """A page by its template, with the charts by their ids and what a slider shows, `slid`."""
     scripts = [get_plotlyjs(), _resource("page.js")]
-    return _template().render(
-        whole=whole,
-        verdict=content.verdict,
+    return _template(template).render(
+        title=title,
+        kind=kind,
         style=Markup(_resource("page.css") + _colours()),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
-        figures=Markup(_json(_figures(whole))),
-        legend={name: (number, colour(number), GLYPHS[marker(number)]) for name, number in whole.numbers.items()},
+        figures=Markup(_json({name: {"data": each.data, "layout": each.layout} for name, each in charts.items()})),
+        slid=None if slid is None else Markup(_json(slid)),
+        **parts,
     )
 
 
-def _template() -> Template:
+def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("raan", "report"),
         autoescape=True,
@@ -54,7 +68,7 @@ def _template() -> Template:
         lstrip_blocks=True,
     )
     environment.filters["bound"] = _bound
-    return environment.get_template("page.html.jinja")
+    return environment.get_template(name)
 
 
 def _bound(text: str) -> str:
@@ -83,12 +97,6 @@ def _colours() -> str:
         for values in (COLOURS, DARK_COLOURS)
     )
     return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not([data-printing]){{{dark}}}}}"
-
-
-def _figures(whole: Outline) -> dict[str, Any]:
-    """What Plotly draws, by the figures' ids."""
-    charts: Mapping[str, Chart] = whole.charts
-    return {name: {"data": chart.data, "layout": chart.layout} for name, chart in charts.items()}
 
 
 def _json(value: Any) -> str:

@@ -8,7 +8,7 @@ from jaxtyping import Float
 
 from raan.fairness.bootstrap import Estimate
 from raan.fairness.counts import Counts
-from raan.fairness.rule import Rule
+from raan.fairness.rule import Rule, Switched
 
 Curve = Float[np.ndarray, "place two"]
 """Points (x, y) of a curve."""
@@ -51,6 +51,8 @@ class Saved:
     `held_out` out of fold, where the choice is made, `test` on test rows, where it is judged. Point 0 of the
     trade-off is the plain model. `fairer` is whether test rows confirm what was promised: the aim is better than
     the plain model's there. `verdict` says so in words, first the headline, then what supports or limits it.
+    With `test_switched` the changes between two models are judged row by row; without it as if their errors had
+    nothing to do with each other, which makes the intervals wider.
     """
 
     title: str
@@ -73,3 +75,6 @@ class Saved:
     choose_command: str  # `raan choose FOLDER`, to which the slider adds its options
     notes: Sequence[str] = ()
     command: str = ""
+    label: str = ""  # what is predicted, and by what people are told apart: the columns' names, where they have any
+    attribute: str = ""
+    test_switched: Switched | None = None  # [point, class, group + 1]: test rows right in one of point and plain
