@@ -43,7 +43,7 @@ def write(
     (folder / "model-card.md").write_text(model_card(outcome, str(out)), encoding="utf-8")
     if has_trade_off(model):
         keep(outcome, folder)
-    _write_page(outcome, stated, runs, folder / "report.html", out)
+    _write_page(outcome, stated, folder / "report.html", out)
 
 
 def has_trade_off(model: TableClassifier) -> bool:
@@ -73,9 +73,7 @@ def _stated(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _write_page(
-    outcome: Outcome, stated: dict[str, Any], runs: Sequence[Record], path: Path, out: Path
-) -> None:
+def _write_page(outcome: Outcome, stated: dict[str, Any], path: Path, out: Path) -> None:
     from raan.cli.saved import to_saved
     from raan.report.model_page import write_model_page
 
@@ -85,7 +83,7 @@ def _write_page(
 def summarise(outcome: Outcome, out: Path, seconds: float) -> dict[str, Any]:
     """What was found, for programs."""
     from raan.fit.records import describe_both, describe_promise
-    from raan.fit.words import group_accuracies, regime, sentence, title
+    from raan.fit.words import fairer, group_accuracies, regime, sentence, title
 
     rule = outcome.rule
     pair = describe_both(outcome)
@@ -98,7 +96,7 @@ def summarise(outcome: Outcome, out: Path, seconds: float) -> dict[str, Any]:
         "accuracy_drop": float(rule.accuracy_drop),
         "worst_group_drop": rule.worst_group_drop,
         "improved": outcome.improved,
-        "fairer": outcome.fairer,
+        "fairer": fairer(outcome),
         "broken_promises": list(outcome.broken),
         **pair,
         "promise": describe_promise(outcome),

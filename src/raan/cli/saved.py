@@ -13,7 +13,7 @@ from raan.fairness.counts import Counts
 from raan.fairness.metrics import NAMES, false_positive_rate, true_positive_rate
 from raan.fit.inspect import GroupScores
 from raan.fit.outcome import Outcome
-from raan.fit.words import regime, title, verdict
+from raan.fit.words import fairer, regime, subject, verdict
 from raan.report.saved import Choice, Importance, Saved, Scores
 
 ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04)
@@ -27,9 +27,9 @@ def to_saved(outcome: Outcome, out: Path, command: str) -> Saved:
     place = {point: number for number, point in enumerate(kept)}
     facts, promise = outcome.facts, outcome.promise
     return Saved(
-        title=title(outcome),
+        title=subject(outcome),
         verdict=verdict(outcome),
-        fairer=outcome.fairer,
+        fairer=fairer(outcome),
         method=facts.method,
         regime=regime(outcome),
         rule=outcome.rule,
@@ -50,6 +50,9 @@ def to_saved(outcome: Outcome, out: Path, command: str) -> Saved:
         choose_command=choose_command(out),
         notes=[*facts.notes, *facts.warnings],
         command=command,
+        label=facts.label,
+        attribute=" × ".join(facts.attributes),
+        test_switched=outcome.switched[kept],
     )
 
 

@@ -1,6 +1,6 @@
 """A fitted classifier of rows as they stand in the user's files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -46,6 +46,10 @@ class TableClassifier:
     def probabilities(self, features: Float32[np.ndarray, "row feature"]) -> Float[np.ndarray, "row label"]:
         """The probabilities of rows of features that the preprocessing made."""
         return np.asarray(self.classifier.predict_proba(features))
+
+    def with_classifier(self, classifier: Any, about: dict[str, Any]) -> "TableClassifier":
+        """The same preprocessing before another model."""
+        return replace(self, classifier=classifier, about=about)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""

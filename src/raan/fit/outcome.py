@@ -125,12 +125,7 @@ class Outcome:
             if not loss <= most + error:
                 yield f"the {aim.title} is {100 * float(measure(aim.metric, chosen)):.1f} %, beyond the limit"
 
-    @property
-    def fairer(self) -> bool:
-        """Whether test rows confirm all that was promised."""
-        return self.improved and not self.broken
-
-    def choose(self, frontier: FairFrontier) -> "Outcome":
-        """The same trade-off with another choice."""
-        return replace(self, frontier=frontier)
+    def choose(self, frontier: FairFrontier, notes: tuple[str, ...]) -> "Outcome":
+        """The same trade-off with another choice, and what is to be noted of that."""
+        return replace(self, frontier=frontier, facts=replace(self.facts, notes=(*self.facts.notes, *notes)))
 

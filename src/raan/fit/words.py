@@ -8,22 +8,25 @@ from raan.fit.outcome import Outcome
 
 
 def title(outcome: Outcome) -> str:
-    """The title of the page: whether the model is fairer, and by what."""
+    """What the model is about, and before all else whether test rows contradict what was promised."""
+    return f"{NOT_FAIRER if not fairer(outcome) else ''}{subject(outcome)}"
+
+
+NOT_FAIRER = "Not fairer: "
+
+
+def subject(outcome: Outcome) -> str:
+    """What is predicted, in which table, by which attribute; and a promise that is broken."""
     facts = outcome.facts
-    crossed = " × ".join(facts.attributes)
-    what = f"{facts.label} in {facts.source}"
-    if not outcome.improved:
-        return f"{what}: a plain model, by {crossed}"
-    if outcome.broken:
-        return f"{what}: not fairer by {crossed}" if _unfair(outcome) else f"{what}: a promise broken, by {crossed}"
-    return f"{what}: fairer by {crossed}"
+    broken = "a promise is broken: " if fairer(outcome) and outcome.broken else ""
+    return f"{broken}{facts.label} in {facts.source}, {'fairer ' * fairer(outcome)}by {' × '.join(facts.attributes)}"
 
 
-def _unfair(outcome: Outcome) -> bool:
-    """Whether the aim itself is no better than the plain model's on test rows."""
+def fairer(outcome: Outcome) -> bool:
+    """Whether the aim itself is better than the plain model's on test rows."""
     goal = outcome.rule.goal
     was, now = (float(goal.of(each)) for each in outcome.on_test)
-    return goal.key in AIMS and not goal.gain(now - was) > 0
+    return outcome.improved and (goal.key not in AIMS or goal.gain(now - was) > 0)
 
 
 def verdict(outcome: Outcome) -> tuple[str, ...]:
@@ -57,7 +60,7 @@ def _changed(outcome: Outcome) -> Iterator[str]:
         f"against plain {facts.plain_method}."
     )
     if outcome.broken:
-        what = "Not fairer" if _unfair(outcome) else "A promise is broken"
+        what = "A promise is broken" if fairer(outcome) else "Not fairer"
         yield f"{what}: on test rows {'; '.join(outcome.broken)}. {change}"
         yield (
             "What was seen out of fold is not there on test rows: it may have been luck. Do not rely on this model; "
