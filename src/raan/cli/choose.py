@@ -66,7 +66,7 @@ def choose(
             f"No point of the trade-off is within these limits; the plain model, which is of another kind, is in "
             f"{folder / 'plain'}. A larger --accuracy-drop, or --no-floor, may find one"
         )
-    chosen = model.with_classifier(frontier, about(outcome, outcome.facts.method))
+    chosen = model.with_classifier(frontier, about(outcome, outcome.method))
     with write_folder(out) as place:
         write(outcome, chosen, plain, read(folder / "results.jsonl"), place, out)
     if as_json:

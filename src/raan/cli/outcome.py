@@ -148,7 +148,7 @@ def _table(outcome: Outcome) -> Any:
 
     table = Table(title="test rows (%)", title_justify="left")
     table.add_column("")
-    for head in (f"plain: {outcome.facts.plain_method}", f"saved: {outcome.facts.method}"):
+    for head in (f"plain: {outcome.facts.plain_method}", f"saved: {outcome.method}"):
         table.add_column(Text(head), justify="right")
     for measure in MEASURES:
         table.add_row(measure.title, *(f"{100 * float(measure.of(each)):.1f}" for each in outcome.on_test))

@@ -30,7 +30,7 @@ def to_saved(outcome: Outcome, out: Path, command: str) -> Saved:
         title=subject(outcome),
         verdict=verdict(outcome),
         fairer=fairer(outcome),
-        method=facts.method,
+        method=outcome.method,
         regime=regime(outcome),
         rule=outcome.rule,
         classes=facts.classes,

@@ -27,7 +27,7 @@ def model_card(outcome: Outcome, folder: str) -> str:
 def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     facts = outcome.facts
     crossed = " × ".join(map(escape, facts.attributes))
-    yield f"# Model card: {escape(facts.label)}, {facts.method}"
+    yield f"# Model card: {escape(facts.label)}, {outcome.method}"
     yield ""
     yield f"**{escape(verdict(outcome)[0])}**"
     yield ""
@@ -100,7 +100,7 @@ def _figures(outcome: Outcome) -> Iterator[str]:
     facts = outcome.facts
     places = dict.fromkeys((0, outcome.place))  # one, if the plain model is saved
     audits = [audit_counts(outcome.test[place], facts.classes, facts.groups) for place in places]
-    heads = [f"plain: {facts.plain_method}", facts.method][: len(audits)]
+    heads = [f"plain: {facts.plain_method}", outcome.method][: len(audits)]
     yield f"| | {' | '.join(heads)} |"
     yield f"|---|{'---:|' * len(audits)}"
     for measure in MEASURES:

@@ -31,6 +31,11 @@ class Clock:
         """Seconds until the end, none of them negative."""
         return 0.0 if self.interrupted else max(0.0, self._end - monotonic())
 
+    @property
+    def done(self) -> float:
+        """Seconds of planned work that are done."""
+        return self._done
+
     def interrupt(self) -> None:
         """Let no further work begin."""
         self.interrupted = True

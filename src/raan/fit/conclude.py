@@ -49,11 +49,11 @@ def _facts(fit: Fit, label: str, attributes: Sequence[str], source: str) -> Fact
 
 
 def describe(trade_off: TradeOff) -> str:
-    """What the model at the point taken is, in words."""
-    family, point = trade_off.family, trade_off.place - trade_off.shift
+    """What a fair point of the trade-off is, in words; of networks, the one that is taken."""
+    family = trade_off.family
     if family.steps:
-        return f"a network by {family.steps[point][0]}"
-    return f"{family.title} under FairFrontier" if point else family.title
+        return f"networks by {family.steps[trade_off.place - trade_off.shift][0]}"
+    return f"{family.title} under FairFrontier"
 
 
 def _probe(fit: Fit) -> Probe:
@@ -68,7 +68,7 @@ def _probe(fit: Fit) -> Probe:
 
 def models(fit: Fit, outcome: Outcome) -> tuple[TableClassifier, TableClassifier]:
     """The model to save, and its plain twin, which all was held against."""
-    saved = _table_classifier(fit, outcome, fit.settled.best.classifier, outcome.facts.method)
+    saved = _table_classifier(fit, outcome, fit.settled.best.classifier, outcome.method)
     plain = _table_classifier(fit, outcome, fit.settled.reference.plain(), outcome.facts.plain_method)
     return saved, plain
 

@@ -31,7 +31,7 @@ class Facts:
     columns: tuple[str, ...]
     minutes: float
     trained: tuple[str, ...]  # the families
-    method: str  # what the saved model is, in words
+    method: str  # what a fair point is, in words
     plain_method: str
     own_plain: bool  # whether the plain model is of the saved model's family
     known: Mapping[str, float]  # by aim, what would be promised if groups were known
@@ -70,6 +70,11 @@ class Outcome:
     def improved(self) -> bool:
         """Whether the saved model is another than the plain one."""
         return self.place > 0
+
+    @property
+    def method(self) -> str:
+        """What the saved model is, in words."""
+        return self.facts.method if self.improved else self.facts.plain_method
 
     @property
     def promise(self) -> Promise:

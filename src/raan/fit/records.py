@@ -33,8 +33,10 @@ def _runs(trade_off: TradeOff) -> Iterator[tuple[str, dict[str, Any], list[int],
         yield METHOD, {"folds": int(trade_off.frontier.folds)}, list(range(len(places))), places
         return
     runs: dict[str, tuple[str, dict[str, Any], list[int], list[int]]] = {}
-    for point, (method, dials, step) in enumerate(family.steps):
-        run = runs.setdefault(f"{method} {sorted(dials.items())}", (method, dials, [], []))
+    yield family.name, family.steps[0][1], [0], [shift]
+    for point, (method, dials, step) in enumerate(family.steps[1:], 1):
+        # Each run begins at the plain model.
+        run = runs.setdefault(f"{method} {sorted(dials.items())}", (method, dials, [0], [shift]))
         run[2].append(step)
         run[3].append(point + shift)
     yield from runs.values()
@@ -93,7 +95,7 @@ def describe_both(outcome: Outcome) -> dict[str, dict[str, Any]]:
     """The plain and the saved model for JSON."""
     return {
         "plain": describe(outcome, 0, outcome.facts.plain_method),
-        "chosen": describe(outcome, outcome.place, outcome.facts.method),
+        "chosen": describe(outcome, outcome.place, outcome.method),
     }
 
 

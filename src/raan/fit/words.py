@@ -56,7 +56,7 @@ def _changed(outcome: Outcome) -> Iterator[str]:
     moves = [f"the {aim.title} from {100 * aim.of(plain):.1f} to {100 * aim.of(chosen):.1f} %" for aim in aims]
     cost = 100 * float(chosen.accuracy - plain.accuracy)
     change = (
-        f"On test rows, {facts.method} takes {' and '.join(moves)} and changes accuracy by {cost:+.1f} points, "
+        f"On test rows, {outcome.method} takes {' and '.join(moves)} and changes accuracy by {cost:+.1f} points, "
         f"against plain {facts.plain_method}."
     )
     if outcome.broken:
@@ -80,9 +80,13 @@ def _promised(outcome: Outcome) -> str:
         return f"new rows were promised a loss of {cost}"
     value = promise.metrics[goal.metric]
     return (
-        f"new rows were promised a {goal.title} of {100 * value.value:.1f} % "
+        f"new rows were promised {_article(goal.title)} {goal.title} of {100 * value.value:.1f} % "
         f"({100 * value.low:.1f} to {100 * value.high:.1f}) for {cost}"
     )
+
+
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
 
 
 def _families(outcome: Outcome) -> str:
