@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import sys
-import warnings
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
@@ -16,7 +15,6 @@ from raan.cli.outcome import BROKEN, has_trade_off, show, summarise, write
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
-    from raan.frontier.estimator import FairFrontier
 
 
 def choose(
@@ -53,13 +51,14 @@ def choose(
     from raan.fit.conclude import about
     from raan.fit.folder import check
     from raan.fit.kept import recall
+    from raan.fit.trade_off import choose_aloud
     from raan.results.records import read
 
     check(out, force)
     model, plain = _load(folder)
     options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
     before = recall(folder, model.classifier)
-    frontier, notes = _choose(model.classifier, options)
+    frontier, notes = choose_aloud(model.classifier, **options)
     outcome = before.choose(frontier, notes)
     if not (outcome.improved or outcome.facts.own_plain):
         raise ValueError(
@@ -73,7 +72,7 @@ def choose(
         found = summarise(outcome, out, monotonic() - begun)
         sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
     elif not quiet:
-        show(outcome, out, again=False)
+        show(outcome, out, notes)
     if outcome.broken:
         raise typer.Exit(BROKEN)
 
@@ -122,13 +121,5 @@ def _limits(at_most: list[str] | None) -> dict[str, float] | None:
         return {read_aim(aim, "at_most").key: float(points) / 100 for aim, points in pairs}
     except ValueError as error:
         raise ValueError(
-            f"--at-most is {' '.join(at_most)!r}: expected an aim and points, such as demographic-parity 5 ({error})"
+            f"--at-most is {' '.join(at_most)!r}: expected pairs such as demographic-parity 5; {error}"
         ) from None
-
-
-def _choose(frontier: FairFrontier, options: dict[str, Any]) -> tuple[FairFrontier, tuple[str, ...]]:
-    """The other choice, and what it warns of."""
-    with warnings.catch_warnings(record=True) as warned:
-        warnings.simplefilter("always")
-        chosen = frontier.choose(**options)
-    return chosen, tuple(str(each.message) for each in warned)

@@ -45,7 +45,8 @@ def fit(
         float, typer.Option(min=0.5, max=0.999, help="How sure both allowances are kept on new rows.")
     ] = 0.84,
     test: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Test rows of their own; else a fifth of DATA is kept back.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Test rows of their own; else a fifth of DATA is kept back."),
     ] = None,
     minutes: Annotated[float, typer.Option(min=0.05, help="The time that training may take, about.")] = 5.0,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the split and of training.")] = 0,
@@ -105,7 +106,7 @@ def fit(
         found_in = summarise(outcome, out, monotonic() - begun)
         sys.stdout.write(json.dumps(found_in, ensure_ascii=False) + "\n")
     elif not quiet:
-        show(outcome, out, again=has_trade_off(model))
+        show(outcome, out, [*outcome.facts.warnings, *outcome.facts.notes], again=has_trade_off(model))
     if outcome.broken:
         raise typer.Exit(BROKEN)
 

@@ -107,11 +107,11 @@ def summarise(outcome: Outcome, out: Path, seconds: float) -> dict[str, Any]:
     }
 
 
-def show(outcome: Outcome, out: Path, again: bool) -> None:
-    """Print notes, the table, the same in words, the regime, and where the files are."""
+def show(outcome: Outcome, out: Path, notes: Sequence[str], again: bool = False) -> None:
+    """Print notes, the table, the same in words, the regime, where the files are, and what may be done next."""
     from raan.fit.words import regime, verdict
 
-    for text in (*outcome.facts.warnings, *outcome.facts.notes):
+    for text in notes:
         note(text)
     console.print(_table(outcome))
     for text in (*verdict(outcome), *regime(outcome)):
@@ -124,7 +124,7 @@ def show(outcome: Outcome, out: Path, again: bool) -> None:
         "results": "results.jsonl",
     }
     for what, name in files.items():
-        console.print(f"{what + ':':<16}{out / name}", markup=False, highlight=False, soft_wrap=True)
+        console.print(f"{what + ':':<16}{out / name}", **PLAIN)
     if again:
         console.print("another point of the trade-off, at once, without training:", highlight=False)
         console.print(f"  {choose_command(out)} --aim worst-group --accuracy-drop 1 --out NEW", **PLAIN)

@@ -46,8 +46,10 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     yield from ("", "## Trained on", "")
     trained, training, test = facts.sizes
     all_of_them = "" if trained == training else f" (of {training:,}, to keep the time)"
-    yield f"{trained:,} rows{all_of_them} trained and chose, each judged by a model that had not seen it; {test:,} "
-    yield "test rows took no part in that."
+    yield (
+        f"{trained:,} rows{all_of_them} trained and chose, each judged by a model that had not seen it; "
+        f"{test:,} test rows took no part in that."
+    )
     yield from ("", *_cells(outcome), "")
     yield f"Columns: {', '.join(map(escape, facts.columns))}."
     yield from ("", "## How it was chosen", "", *_choice(outcome))
@@ -78,9 +80,9 @@ def _choice(outcome: Outcome) -> Iterator[str]:
         floor = f"the worst-served group at most {100 * rule.worst_group_drop:g} points below its accuracy there"
     yield (
         f"Trained within {facts.minutes:g} minute{'' if facts.minutes == 1 else 's'}: {', '.join(facts.trained)}. "
-        f"Asked for: {asked}, at most {100 * rule.accuracy_drop:g} points of accuracy below the most accurate plain "
-        f"model, {facts.plain_method}, and {floor}; both with {rule.margin:.2g} standard errors to spare. All of "
-        "this was judged out of fold. Test rows took no part in the choice."
+        f"Asked for: {asked}, at most {100 * rule.accuracy_drop:g} points of accuracy below the most accurate "
+        f"plain model, {facts.plain_method}, and {floor}; both with {rule.margin:.2g} standard errors to spare. "
+        "All of this was judged out of fold. Test rows took no part in the choice."
     )
 
 

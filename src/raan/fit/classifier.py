@@ -35,7 +35,7 @@ class TableClassifier:
     def predict_proba(self, frame: object) -> Float[np.ndarray, "row label"]:
         """The probability of each class, in the order of `class_names`.
 
-        A model under FairFrontier decides by weights on classes and groups: its class need not be the most probable.
+        A model under FairFrontier weighs classes and groups, so its class need not be the most probable.
         """
         return self.probabilities(self.preprocessing.transform(frame))
 

@@ -56,7 +56,7 @@ class Clock:
 
     @contextmanager
     def work(self, what: str, seconds: float) -> Iterator[None]:
-        """Show the time pass while a piece of work that is planned to take so long goes on, and reports nothing."""
+        """Show the time pass while a piece of work goes on that is planned to take so long, and says nothing."""
         ended, begun, before = Event(), monotonic(), self._done
 
         def watch() -> None:

@@ -61,9 +61,7 @@ def fit_family(kind: Kind, rows: Rows, wish: dict[str, Any]) -> Family:
     training, test = rows.training, rows.test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare groups are noted where the table is read; the choice is made later
-        frontier.fit(
-            rows.features(training), rows.label(training), sensitive_features=rows.group_names(training)
-        )
+        frontier.fit(rows.features(training), rows.label(training), sensitive_features=rows.group_names(training))
         posterior = frontier.posterior(rows.features(test))
     last_word = Judge(posterior, rows.label(test), rows.group(test), np.zeros(len(test), np.int64), 1)
     weights = frontier.tried_.weights

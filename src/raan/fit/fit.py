@@ -12,7 +12,7 @@ from raan.fairness.rule import ACCURACY_DROP
 from raan.fit.clock import Clock
 from raan.fit.families import BOOSTING, LOGISTIC, TIMED, Kind, fit_family, fit_in_time, tell_seconds
 from raan.fit.rows import Rows, judge_groups
-from raan.fit.trade_off import Family, Settled, Weighted, settle
+from raan.fit.trade_off import Family, Settled, Weighted, choose_aloud, settle
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import give_attribute
 from raan.tabular.frame import Loaded
@@ -74,7 +74,9 @@ def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
         known = tell_known(families[0])
     if clock.interrupted:
         found.append("Training was interrupted: the choice is among what had been trained by then.")
-    return Fit(rows, loaded, wish, settle(families), known, tuple(found))
+    settled = settle(families)
+    found += choose_aloud(settled.best.frontier)[1]
+    return Fit(rows, loaded, wish, settled, known, tuple(found))
 
 
 def _plan_first(rows: Rows, clock: Clock) -> tuple[Rows, float]:
@@ -94,8 +96,9 @@ def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
     """A note where not all rows trained."""
     if len(rows.training) < len(whole.training):
         yield (
-            f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training rows, "
-            f"to keep the time; all {len(whole.test):,} test rows judged them. Give more --minutes for more rows."
+            f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training "
+            f"rows, to keep the time; all {len(whole.test):,} test rows judged them. Give more --minutes for "
+            "more rows."
         )
 
 

@@ -47,9 +47,7 @@ def recall(folder: Path, frontier: FairFrontier) -> Outcome:
     with blame(file), np.load(file, allow_pickle=False) as stored:
         words = json.loads(str(stored["words"]))
         test, switched = (stored[name].astype(np.float64) for name in ("test", "switched"))
-        probe = Probe(
-            tuple(map(str, words["columns"])), stored["label"], stored["group"], stored["posterior"]
-        )
+        probe = Probe(tuple(map(str, words["columns"])), stored["label"], stored["group"], stored["posterior"])
         scores = {who: _scores(several) for who, several in words["scores"].items()}
         facts = _facts(words["facts"])
         expected = frontier.frontier_.counts.shape

@@ -176,9 +176,7 @@ def _note(name: str, points: Sequence[Point], effort: Effort) -> Iterator[str]:
         yield f"{name} was stopped at the end of the time, after {done} of {planned} parts."
 
 
-def _family(
-    rows: Rows, ground: Ground, wish: dict[str, Any], effort: Effort, points: Sequence[Point]
-) -> Family:
+def _family(rows: Rows, ground: Ground, wish: dict[str, Any], effort: Effort, points: Sequence[Point]) -> Family:
     """The most accurate point of plain training, then all of the methods that know of groups.
 
     Among points of plain training, a better one for the aim is so by luck: nothing made it fairer.

@@ -47,7 +47,7 @@ class Facts:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The points of the trade-off, the plain model first, out of fold and on test rows; the choice; the promise."""
+    """The points of the trade-off, the plain one first, out of fold and on test rows; the choice; the promise."""
 
     facts: Facts
     frontier: FairFrontier
@@ -103,8 +103,8 @@ class Outcome:
         lost, error = float(accuracy(plain) - accuracy(chosen)), float(whole)
         if lost > self.rule.accuracy_drop + error + HAIR:
             yield (
-                f"it loses {100 * lost:.1f} points of accuracy where {100 * self.rule.accuracy_drop:g} were allowed "
-                f"(standard error {100 * error:.1f})"
+                f"it loses {100 * lost:.1f} points of accuracy where {100 * self.rule.accuracy_drop:g} were "
+                f"allowed (standard error {100 * error:.1f})"
             )
         if self.rule.worst_group_drop is not None:
             cell = np.unravel_index(int(np.argmin(group_accuracy(chosen))), by_cell.shape)
@@ -133,4 +133,3 @@ class Outcome:
     def choose(self, frontier: FairFrontier, notes: tuple[str, ...]) -> "Outcome":
         """The same trade-off with another choice, and what is to be noted of that."""
         return replace(self, frontier=frontier, facts=replace(self.facts, notes=(*self.facts.notes, *notes)))
-

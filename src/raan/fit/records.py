@@ -113,4 +113,3 @@ def numbers(measured: Metrics) -> dict[str, float | None]:
 
 def _number(value: float) -> float | None:
     return None if value != value else round(value, 6)
-

@@ -1,4 +1,4 @@
-"""The user's rows as every family of models takes them: those that train and judge, and those for the last word."""
+"""The user's rows as every family takes them: those that train and judge, and those for the last word."""
 
 from dataclasses import dataclass, replace
 
@@ -23,7 +23,7 @@ Places = Int[np.ndarray, "row"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that train, and judge by cross-fitting; the test rows, for the last word; the seed of everything."""
+    """The rows that train, and judge by cross-fitting; test rows, for the last word; the seed of everything."""
 
     loaded: Loaded
     training: Places

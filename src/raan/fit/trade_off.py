@@ -5,6 +5,7 @@ test rows, and the fitted classifier at each point. Its first point knows of no 
 """
 
 import copy
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, NamedTuple, Protocol
@@ -19,14 +20,16 @@ from raan.frontier.posterior import Chain
 from raan.frontier.search import Tried
 
 Rowwise = Int[np.ndarray, "row"]
-Counted = tuple[
-    Float[np.ndarray, "point part label slot prediction"], Float[np.ndarray, "point part label slot"]
-]
+Counted = tuple[Float[np.ndarray, "point part label slot prediction"], Float[np.ndarray, "point part label slot"]]
 """Counts of each point's decisions, and the rows right at one of point and reference only."""
 
 
 class Decisions(Protocol):
     """What the points of a family decide on some rows."""
+
+    @property
+    def label(self) -> Rowwise:
+        """The class of each row."""
 
     @property
     def plain(self) -> Rowwise:
@@ -46,6 +49,11 @@ class Weighted:
 
     judge: Judge
     weights: Weights
+
+    @property
+    def label(self) -> Rowwise:
+        """The class of each row."""
+        return self.judge.label
 
     @property
     def plain(self) -> Rowwise:
@@ -151,11 +159,13 @@ class Settled(NamedTuple):
 def settle(families: Sequence[Family]) -> Settled:
     """Hold every family against the most accurate plain model out of fold, and take the best by the one rule.
 
-    Each family's best point by the rule is taken; then the best of these by the same rule. Where it takes none,
-    the trade-off is that of the plain model's family, at its first point.
+    Families come in the order of preference: a later one's plain model must be more accurate by more than the
+    standard error of the difference. Each family's best point by the rule is taken; then the best of these by the
+    same rule. Where it takes none, the trade-off is that of the plain model's family, at its first point.
     """
-    right = [float(np.mean(family.held_out.plain == _labels(family))) for family in families]
-    reference = families[int(np.argmax(right))]
+    reference = families[0]
+    for family in families[1:]:
+        reference = family if _is_surer(family, reference) else reference
     held, test = reference.held_out.plain, reference.test.plain
     trade_offs = tuple(_hold_against(family, reference, held, test) for family in families)
     own = trade_offs[families.index(reference)]
@@ -168,10 +178,11 @@ def settle(families: Sequence[Family]) -> Settled:
     return Settled(reference, trade_offs, fairer[taken - 1] if taken > 0 else own)
 
 
-def _labels(family: Family) -> Rowwise:
-    held: Any = family.held_out
-    label: np.ndarray = held.judge.label if isinstance(held, Weighted) else held.label
-    return label
+def _is_surer(family: Family, other: Family) -> bool:
+    """Whether a family's plain model is more accurate out of fold than another's by more than chance explains."""
+    label = family.held_out.label
+    gain = (family.held_out.plain == label).astype(float) - (other.held_out.plain == label)
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
 
 def _hold_against(family: Family, reference: Family, held: Rowwise, test: Rowwise) -> TradeOff:
@@ -185,7 +196,15 @@ def _hold_against(family: Family, reference: Family, held: Rowwise, test: Rowwis
         counts, switched = (np.concatenate(pair) for pair in zip(before, (counts, switched), strict=True))
     frontier = copy.copy(family.frontier)
     frontier.tried_ = tried
-    return TradeOff(family, frontier.choose(), counts, switched, shift)
+    return TradeOff(family, choose_aloud(frontier)[0], counts, switched, shift)
+
+
+def choose_aloud(frontier: FairFrontier, **options: Any) -> tuple[FairFrontier, tuple[str, ...]]:
+    """Another choice, and what it warns of."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        chosen = frontier.choose(**options)
+    return chosen, tuple(str(each.message) for each in warned)
 
 
 def plain_of(frontier: FairFrontier) -> FairFrontier:

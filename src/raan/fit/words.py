@@ -19,7 +19,9 @@ def subject(outcome: Outcome) -> str:
     """What is predicted, in which table, by which attribute; and a promise that is broken."""
     facts = outcome.facts
     broken = "a promise is broken: " if fairer(outcome) and outcome.broken else ""
-    return f"{broken}{facts.label} in {facts.source}, {'fairer ' * fairer(outcome)}by {' × '.join(facts.attributes)}"
+    return (
+        f"{broken}{facts.label} in {facts.source}, {'fairer ' * fairer(outcome)}by {' × '.join(facts.attributes)}"
+    )
 
 
 def fairer(outcome: Outcome) -> bool:
@@ -63,8 +65,8 @@ def _changed(outcome: Outcome) -> Iterator[str]:
         what = "A promise is broken" if fairer(outcome) else "Not fairer"
         yield f"{what}: on test rows {'; '.join(outcome.broken)}. {change}"
         yield (
-            "What was seen out of fold is not there on test rows: it may have been luck. Do not rely on this model; "
-            "more rows, a smaller --accuracy-drop or a larger --confidence would."
+            "What was seen out of fold is not there on test rows: it may have been luck. Do not rely on this "
+            "model; more rows, a smaller --accuracy-drop or a larger --confidence would."
         )
     else:
         yield change
@@ -117,8 +119,8 @@ def _regime(outcome: Outcome) -> Iterator[str]:
         other = 100 * facts.known[rule.goal.key]
         now = 100 * outcome.promise.metrics[rule.goal.metric].value
         yield (
-            f"With {crossed} known at prediction and a threshold for each group, the {rule.goal.title} promised out "
-            f"of fold would be {other:.1f} instead of {now:.1f} %; in some places that is against the law."
+            f"With {crossed} known at prediction and a threshold for each group, the {rule.goal.title} promised "
+            f"out of fold would be {other:.1f} instead of {now:.1f} %; in some places that is against the law."
         )
 
 
