@@ -95,7 +95,7 @@ class Ground:
 
     table: Table
     train: Int[Tensor, "fold row"]
-    held: Int[Tensor, "fold row"]  # the last row twice where a fold has one fewer
+    held: Int[Tensor, "fold left"]  # the last row twice where a fold has one fewer
     test: Table
     seeds: tuple[int, ...]
 
@@ -135,7 +135,7 @@ class Stop(NamedTuple):
     step: int
     parameters: Float[Tensor, "run parameter"]
     held_out: Int[np.ndarray, "setting row"]
-    test: Int[np.ndarray, "setting row"]
+    test: Int[np.ndarray, "setting judged"]
 
 
 class Point(NamedTuple):

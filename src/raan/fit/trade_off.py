@@ -8,7 +8,7 @@ import copy
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple, Protocol
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -22,25 +22,6 @@ from raan.frontier.search import Tried
 Rowwise = Int[np.ndarray, "row"]
 Counted = tuple[Float[np.ndarray, "point part label slot prediction"], Float[np.ndarray, "point part label slot"]]
 """Counts of each point's decisions, and the rows right at one of point and reference only."""
-
-
-class Decisions(Protocol):
-    """What the points of a family decide on some rows."""
-
-    @property
-    def label(self) -> Rowwise:
-        """The class of each row."""
-
-    @property
-    def plain(self) -> Rowwise:
-        """What the first point decides."""
-
-    @property
-    def first(self) -> "Decisions":
-        """The first point alone."""
-
-    def against(self, reference: Rowwise) -> Counted:
-        """All points counted, and held against a reference's decisions."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,6 +88,10 @@ class Given:
         return counts, switched
 
 
+Decisions = Weighted | Given
+"""What the points of a family decide on some rows."""
+
+
 @dataclass(frozen=True, eq=False)
 class Family:
     """A family of models, fitted in folds, and the points that it offers."""
@@ -166,8 +151,7 @@ def settle(families: Sequence[Family]) -> Settled:
     reference = families[0]
     for family in families[1:]:
         reference = family if _is_surer(family, reference) else reference
-    held, test = reference.held_out.plain, reference.test.plain
-    trade_offs = tuple(_hold_against(family, reference, held, test) for family in families)
+    trade_offs = tuple(_hold_against(family, reference) for family in families)
     own = trade_offs[families.index(reference)]
     fairer = [each for each in trade_offs if each.place]
     tables = [(own.frontier.frontier_, 0), *((each.frontier.frontier_, each.place) for each in fairer)]
@@ -185,8 +169,9 @@ def _is_surer(family: Family, other: Family) -> bool:
     return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
 
-def _hold_against(family: Family, reference: Family, held: Rowwise, test: Rowwise) -> TradeOff:
+def _hold_against(family: Family, reference: Family) -> TradeOff:
     """The family's points after the plain model that all are held against."""
+    held, test = reference.held_out.plain, reference.test.plain
     tried = Tried(family.frontier.tried_.weights, *family.held_out.against(held))
     counts, switched = (each[:, 0] for each in family.test.against(test))
     shift = 0
