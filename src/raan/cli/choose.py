@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from pathlib import Path
+from shutil import copytree
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -55,7 +57,7 @@ def choose(
     from raan.results.records import read
 
     check(out, force)
-    model, plain = _load(folder)
+    model = _load(folder)
     options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
     before = recall(folder, model.classifier)
     frontier, notes = choose_aloud(model.classifier, **options)
@@ -67,7 +69,7 @@ def choose(
         )
     chosen = model.with_classifier(frontier, about(outcome, outcome.method))
     with write_folder(out) as place:
-        write(outcome, chosen, plain, read(folder / "results.jsonl"), place, out)
+        write(outcome, chosen, partial(copytree, folder / "plain"), read(folder / "results.jsonl"), place, out)
     if as_json:
         found = summarise(outcome, out, monotonic() - begun)
         sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
@@ -77,8 +79,8 @@ def choose(
         raise typer.Exit(BROKEN)
 
 
-def _load(folder: Path) -> tuple[TableClassifier, TableClassifier]:
-    """The saved model and its plain twin; an error where there is nothing to choose from."""
+def _load(folder: Path) -> TableClassifier:
+    """The saved model; an error where there is nothing to choose from."""
     from raan.doors import load
     from raan.fit.classifier import TableClassifier
     from raan.fit.kept import FILE
@@ -91,7 +93,7 @@ def _load(folder: Path) -> tuple[TableClassifier, TableClassifier]:
             f"{folder} holds a model without a trade-off to choose from, such as a network: choose by `raan fit` "
             "with another --aim or --accuracy-drop"
         )
-    return model, load(folder / "plain")
+    return model
 
 
 def _options(

@@ -101,7 +101,7 @@ def fit(
         outcome = conclude(found, label, attribute, data.name)
         model, plain = models(found, outcome)
         with write_folder(out) as folder:
-            write(outcome, model, plain, list(records(found)), folder, out)
+            write(outcome, model, plain.save, list(records(found)), folder, out)
     if as_json:
         found_in = summarise(outcome, out, monotonic() - begun)
         sys.stdout.write(json.dumps(found_in, ensure_ascii=False) + "\n")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from raan.cli.console import console, note
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from raan.fit.classifier import TableClassifier
     from raan.fit.outcome import Outcome
@@ -24,7 +24,7 @@ BROKEN = 1
 def write(
     outcome: Outcome,
     model: TableClassifier,
-    plain: TableClassifier,
+    save_plain: Callable[[Path], object],
     runs: Sequence[Record],
     folder: Path,
     out: Path,
@@ -36,7 +36,7 @@ def write(
 
     results = folder / "results.jsonl"
     model.save(folder / "model")
-    plain.save(folder / "plain")
+    save_plain(folder / "plain")
     results.write_text("".join(map(line_of, runs)), encoding="utf-8")
     stated = _stated(outcome)
     explanation_of(results).write_text(json.dumps(stated, ensure_ascii=False, allow_nan=False), encoding="utf-8")
