@@ -4,7 +4,8 @@
     fair = make_scorer(equalized_odds_gap, greater_is_better=False).set_score_request(sensitive_features=True)
 
 Classes and attributes are columns of any kind; several columns of attributes are crossed, and samples of unknown
-attribute (None, NaN) count in the accuracy only. Undefined is nan, with a warning that says why, never 0.
+attribute (None, NaN) count in the accuracy only. Classes that differ only in spelling (1 and True, yes and Yes)
+are one. Undefined is nan, with a warning that says why, never 0.
 """
 
 import math
@@ -15,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from raan import fairness
-from raan.fairness.groups import check_lengths, encode_attribute, encode_classes
+from raan.fairness.groups import check_lengths, encode_attribute
+from raan.fairness.spelling import check_common, check_size, match_classes
 
 __all__ = [
     "UndefinedMetricWarning",
@@ -33,8 +35,9 @@ class UndefinedMetricWarning(UserWarning):
 
 def accuracy(y_true: object, y_pred: object, *, sensitive_features: object = None) -> float:
     """The share of samples predicted right. The sensitive features make no difference to it."""
-    label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
+    label, prediction, _ = match_classes(y_true, y_pred)
     check_lengths(y_true=label.codes, y_pred=prediction.codes)
+    check_common(label, prediction)
     return float((label.codes == prediction.codes).mean())
 
 
@@ -99,9 +102,11 @@ def _measure(
     """A metric of counts, of columns; if it is undefined a warning says why."""
     if min_count < 1:
         raise ValueError(f"min_count is {min_count}: expected at least 1")
-    label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
+    label, prediction, _ = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
+    check_common(label, prediction)
+    check_size(len(label.names), len(attribute.names))
     counts = fairness.count(
         label.codes,
         attribute.codes,

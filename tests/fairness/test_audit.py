@@ -1,5 +1,7 @@
 import json
 import math
+import sys
+import tracemalloc
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -8,7 +10,7 @@ import polars as pl
 import pytest
 import torch
 
-from raan import fairness
+from raan import fairness, metrics
 from raan.fairness import audit, audit_counts, count, interval, resample
 from reference import fairness_loops as loops
 
@@ -181,13 +183,64 @@ def test_an_audit_cannot_be_changed():
 # What is undefined, unknown or small
 
 
-def test_an_empty_cell_is_undefined_with_its_reason_and_the_rest_is_measured():
+def with_small_group():
+    """The samples of `adult_like` whose sex is known, and seven of a third group that is never served right."""
+    y_true, y_pred, sex = adult_like()
+    known = sex != None  # noqa: E711
+    return (
+        np.append(y_true[known], [">50K", ">50K", *["<=50K"] * 5]),
+        np.append(y_pred[known], ["<=50K", "<=50K", *[">50K"] * 5]),
+        np.append(sex[known], ["Other"] * 7),
+    )
+
+
+def test_a_group_too_small_to_judge_is_left_out_of_the_gaps_and_named():
+    y_true, y_pred, sex = with_small_group()
+    found, among_two = audit(y_true, y_pred, sex), audit(y_true[:-7], y_pred[:-7], sex[:-7])
+    assert found.left_out == ("Other",)
+    for name in ("demographic_parity_gap", "equalized_odds_gap", "worst_group_accuracy", "equal_opportunity_gap"):
+        assert found.overall[name].value == among_two.overall[name].value
+    assert found.accuracy.value == (y_true == y_pred).mean()  # of all samples
+    assert [group.count for group in found.groups if group.name == "Other"] == [7]
+    said = "for fewer than 10 samples of some class: 'Other'."
+    assert said in str(found)
+    assert said in found.reading
+    assert "worst-served group is class '>50K' with attribute 'Female'" in found.reading
+    assert found.to_dict()["left_out"] == ["Other"]
+
+
+def test_every_group_is_judged_where_one_sample_of_each_class_is_enough():
+    found = audit(*with_small_group(), min_count=1)
+    assert found.left_out == ()
+    assert found.worst_group_accuracy.value == 0
+    assert found.demographic_parity_gap.value > 0.4
+
+
+def test_gaps_are_undefined_with_the_reason_where_one_group_is_left():
     found = audit(*with_empty_cell())
-    assert math.isnan(found.worst_group_accuracy.value)
+    assert math.isnan(found.worst_group_accuracy.value) is False  # of the one group that is left
     assert math.isnan(found.equalized_odds_gap.value)
-    assert math.isnan(found.equalized_odds_gap.low)
+    assert math.isnan(found.demographic_parity_gap.low)
+    assert found.left_out == ("b", "c")
+    reason = "1 of 3 groups have 10 or more samples of every class, where a gap compares two (min_count is 10)"
+    assert found.undefined == (reason,)
+
+
+def test_nothing_but_the_accuracy_is_left_where_every_group_is_too_small():
+    found = audit([0, 1], [0, 1], ["a", "b"], min_count=5)
+    assert found.accuracy.value == 1
+    assert all(math.isnan(value.value) for name, value in found.overall.items() if name != "accuracy")
+    assert found.reading.startswith("Accuracy is 100.0%")
+    assert "Undefined: worst-group accuracy, demographic-parity gap, equalized-odds gap" in found.reading
+    assert "0 of 2 groups have 5 or more samples of every class" in found.reading
+
+
+def test_a_class_that_is_never_true_leaves_no_group_out():
+    y_true, y_pred = ["a", "b"] * 40, ["a", "z", "b", "b"] * 20
+    found = audit(y_true, y_pred, ["u", "u", "v", "v"] * 20)
+    assert found.left_out == ()
+    assert found.undefined == ("no sample of class 'z' with a known attribute",)
     assert not math.isnan(found.demographic_parity_gap.value)
-    assert found.undefined == ("no sample of class '1' with attribute 'c'",)
 
 
 def test_small_groups_are_named_once_and_empty_cells_are_not_among_them():
@@ -206,12 +259,11 @@ def test_min_count_is_asked_of_the_data_and_not_of_each_replicate():
     assert not math.isnan(found.equalized_odds_gap.low)
     strict = audit(y_true, y_pred, sex, min_count=21)
     assert math.isnan(strict.equalized_odds_gap.value)
-    assert all(math.isnan(cell.accuracy.low) for cell in strict.cells)
-    assert strict.undefined[0] == "only 20 samples of class '0' with attribute 'a' (min_count is 21)"
+    assert strict.left_out == ("a", "b")
 
 
 def test_a_prediction_that_is_never_right_is_legal():
-    found = audit(["a", "b", "a", "b"], ["a", "z", "b", "b"], ["u", "u", "v", "v"])
+    found = audit(["a", "b", "a", "b"], ["a", "z", "b", "b"], ["u", "u", "v", "v"], min_count=1)
     assert found.accuracy.value == 0.5
     assert [cell.count for cell in found.cells if cell.label == "z"] == [0, 0]
     assert found.undefined == ("no sample of class 'z' with a known attribute",)
@@ -233,7 +285,7 @@ def test_the_table_is_aligned_plain_text():
     lines = str(audit([*y_true, 0], [*y_pred, 0], [*sex, None])).splitlines()
     assert lines[0].startswith("Fairness audit of 77 samples: 2 classes, 3 groups (95% bootstrap intervals")
     assert lines[2].startswith("accuracy                   97.4% [ ")
-    assert lines[3] == "worst-group accuracy      undefined"
+    assert lines[4] == "demographic-parity gap    undefined"
     header, *rows = lines[lines.index("", 2) + 1 :][:4]
     titles = ["group", "count", "accuracy", "class", "selected", "true positives", "false positives"]
     assert header.split() == " ".join(titles).split()
@@ -243,9 +295,7 @@ def test_the_table_is_aligned_plain_text():
     assert rows[2].split()[5:7] == ["1", "0.0%"]
     assert all(line == line.rstrip() for line in lines)
     assert "Unknown attribute: 1 sample, counted in the accuracy only." in lines
-    assert lines[lines.index("Undefined metrics, for these reasons:") + 1] == (
-        "  no sample of class '1' with attribute 'c'"
-    )
+    assert lines[lines.index("Undefined metrics, for these reasons:") + 1].startswith("  1 of 3 groups have 10 or")
     assert lines[lines.index("Fewer than 30 samples, read with care:") + 1] == "  group 'c' (5)"
 
 
@@ -270,7 +320,9 @@ def test_the_table_of_a_sound_audit_has_no_notes():
 
 
 def test_a_value_without_an_interval_says_so():
-    found = audit([0, 1, 0, 1] * 30, [0, 1, 1, 1] * 30, ["a"] * 116 + ["b"] * 2 + ["c"] * 2, replicates=400)
+    found = audit(
+        [0, 1, 0, 1] * 30, [0, 1, 1, 1] * 30, ["a"] * 116 + ["b"] * 2 + ["c"] * 2, replicates=400, min_count=1
+    )
     # With four cells of one sample each, most replicates miss one of them.
     assert not math.isnan(found.equalized_odds_gap.value)
     assert math.isnan(found.equalized_odds_gap.low)
@@ -297,10 +349,10 @@ def test_the_reading_states_accuracy_the_worst_served_group_and_the_gaps():
 def test_the_reading_says_what_could_not_be_computed_and_why():
     y_true, y_pred, sex = with_empty_cell()
     reading = audit([*y_true, 0], [*y_pred, 0], [*sex, None]).reading
-    assert "Among the groups that can be measured, the worst-served group is class '1' with" in reading
+    assert "Among the groups that can be measured, the worst-served group is class '0' with" in reading
     assert (
-        "Undefined: worst-group accuracy, equalized-odds gap (sum), equal-opportunity gap. "
-        "Why: no sample of class '1' with attribute 'c'."
+        "Undefined: demographic-parity gap, equalized-odds gap (sum), equal-opportunity gap. "
+        "Why: 1 of 3 groups have 10 or more samples of every class, where a gap compares two (min_count is 10)."
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
     assert "Read with care, for want of 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
@@ -314,16 +366,9 @@ def test_the_reading_names_the_class_and_groups_that_make_the_parity_gap():
     assert "): '2' is predicted for 100.0% of 'b' and 33.3% of 'a'." in reading
 
 
-def test_the_reading_of_nothing_measurable_is_still_a_paragraph():
-    found = audit([0, 1], [0, 1], ["a", "b"], min_count=5)
-    assert found.reading.startswith("Accuracy is undefined over 2 samples. Undefined: accuracy, worst-group")
-    assert "only 1 sample with attribute 'a' (min_count is 5)" in found.reading
-
-
-def test_the_reading_lists_a_few_reasons_and_counts_the_rest():
+def test_the_reading_names_a_few_of_those_left_out_and_counts_the_rest():
     found = audit([0, 1] * 7, [0, 1] * 7, list("aabbccddeeffgg"), min_count=3, replicates=10)
-    assert "attribute 'e' (min_count is 3); 2 more (see the table)." in found.reading
-    assert "attribute 'f' (min_count is 3)" in str(found)
+    assert "samples of some class: 'a'; 'b'; 'c'; 'd'; 'e'; 2 more (see the table)." in found.reading
 
 
 def test_the_dictionary_survives_json_with_none_for_what_is_undefined():
@@ -341,6 +386,79 @@ def test_the_dictionary_survives_json_with_none_for_what_is_undefined():
     assert plain["groups"][0]["rates"][0]["label"] == "1"
     assert plain["undefined"] == list(found.undefined)
     assert plain["small"] == list(found.small)
+
+
+# Spelling
+
+
+@pytest.mark.parametrize(
+    ("labels", "predictions"),
+    [
+        (["0", "1"], ["False", "True"]),
+        ([0, 1], ["false", "true"]),
+        (["False", "True"], [0, 1]),
+        (["no", "yes"], ["No", " YES "]),
+        (["0", "1"], ["0.0", "1.0"]),
+        (["a", "b"], ["A", "b"]),
+    ],
+)
+def test_classes_that_differ_only_in_spelling_are_matched_with_a_note(labels, predictions):
+    rng = np.random.default_rng(0)
+    y, p, sex = rng.integers(0, 2, 200), rng.integers(0, 2, 200), ["f", "m"] * 100
+    found = audit(np.array(labels)[y], np.array(predictions)[p], sex)
+    expected = audit(y, p, sex)
+    assert dict(found.overall) == dict(expected.overall)
+    assert [cell.label for cell in found.cells] == [str(label) for label in labels for _ in range(2)]
+    assert found.notes[0].startswith("Predictions spell classes otherwise than labels do; they were matched: ")
+    assert f"{str(predictions[0])!r} as {str(labels[0])!r}" in found.notes[0]
+    assert found.notes[0] in str(found)
+    assert found.notes[0] in found.reading
+    assert metrics.accuracy(np.array(labels)[y], np.array(predictions)[p]) == expected.accuracy.value
+
+
+def test_spellings_that_the_labels_tell_apart_are_not_matched():
+    found = audit(["a", "A", "b"] * 20, ["a", "A", "B"] * 20, ["f", "m"] * 30, min_count=1)
+    assert found.notes == ()
+    assert found.accuracy.value == pytest.approx(2 / 3)
+
+
+def test_columns_without_a_class_in_common_are_refused_with_both_spellings():
+    message = "y_pred has the classes 'n', 'y': expected some of those of y_true, '0', '1'; write both alike"
+    columns = [0, 1] * 10, ["n", "y"] * 10
+    with pytest.raises(ValueError, match=message):
+        audit(*columns, ["f", "m"] * 10)
+    with pytest.raises(ValueError, match=message):
+        metrics.equalized_odds_gap(*columns, sensitive_features=["f", "m"] * 10)
+
+
+def test_a_classifier_that_is_always_wrong_of_two_classes_is_measured():
+    assert audit([0] * 20, [1] * 20, ["f", "m"] * 10).accuracy.value == 0
+
+
+# Many classes
+
+
+def test_the_memory_of_the_bootstrap_does_not_grow_with_the_replicates():
+    rng = np.random.default_rng(0)
+    columns = *rng.integers(0, 150, (2, 3000)), ["f", "m"] * 1500
+    tracemalloc.start()
+    audit(*columns, replicates=300, min_count=1)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200e6  # all 300 replicates at once, drawn and as floats, take 324 MB
+
+
+def test_replicates_drawn_some_at_a_time_are_those_drawn_at_once(monkeypatch):
+    at_once = audit(*adult_like(), replicates=50)
+    monkeypatch.setattr(sys.modules["raan.fairness.audit"], "IN_MEMORY", 100)
+    assert audit(*adult_like(), replicates=50) == at_once
+
+
+def test_more_classes_than_anybody_reads_are_refused():
+    with pytest.raises(
+        ValueError, match=r"hold 1,000 classes, and there are 2 groups: expected 200 classes at most"
+    ):
+        audit(np.arange(1000), np.arange(1000), ["f", "m"] * 500)
 
 
 # The doors

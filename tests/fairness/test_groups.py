@@ -1,4 +1,5 @@
 import datetime
+import re
 import time
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import torch
 
 from raan.fairness import UNKNOWN, Codes, check_lengths, encode_attribute, encode_classes, encode_label
-from raan.fairness.groups import keep_judged
+from raan.fairness.groups import cross_codes, keep_judged
 
 TEXT = ["Male", "Female", None, "Female"]
 INTEGERS = [10, 9, None, 9]
@@ -150,10 +151,51 @@ def test_crossing_keeps_each_columns_own_order():
 
 def test_many_columns_of_many_values_do_not_overflow():
     rng = np.random.default_rng(0)
-    table = rng.integers(0, 1000, (500, 8))  # 1000**8 combinations exceed a 64-bit integer
+    table = rng.integers(0, 1000, (500, 8)).astype(str)  # 1000**8 combinations exceed a 64-bit integer
     codes = encode_attribute(table)
-    rows = [" × ".join(map(str, row)) for row in table]
+    rows = [" × ".join(row) for row in table]
     assert [codes.names[code] for code in codes.codes] == rows
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        np.random.default_rng(0).normal(size=6000),
+        np.arange(6000),
+        [None, *range(101)],
+        pd.Series([*range(101), None], dtype="Int64"),
+        torch.linspace(0, 1, 400),
+        np.c_[np.arange(400) / 7, np.arange(400) % 2],
+        pd.DataFrame({"age": np.arange(400) / 7, "sex": ["f", "m"] * 200}),
+    ],
+    ids=["floats", "integers", "list", "nullable", "tensor", "crossed", "frame"],
+)
+def test_a_quantity_is_refused_as_an_attribute_at_once(column):
+    start = time.perf_counter()
+    message = message_of(ValueError, encode_attribute, column)
+    assert time.perf_counter() - start < 2
+    assert re.match(
+        r"sensitive_features holds [\d,]+ different numbers in [\d,]+ rows: expected groups, ", message
+    )
+    assert "bin them first, e.g. by pandas.cut" in message
+
+
+def test_a_hundred_numbers_and_any_number_of_words_may_be_groups():
+    assert len(encode_attribute(np.arange(300) % 100).names) == 100
+    assert len(encode_attribute([f"{row // 2:03d}" for row in range(300)]).names) == 150
+    crossed = encode_attribute(np.c_[np.arange(3000) % 50, np.arange(3000) // 50])
+    assert len(crossed.names) == 3000  # each column is one of groups, however many combinations there are
+
+
+def test_a_quantity_may_be_encoded_where_it_is_allowed():
+    assert len(encode_attribute(np.arange(300), allow_quantity=True).names) == 300
+
+
+def test_crossed_codes_keep_the_order_of_names_and_drop_those_unused():
+    left = Codes(np.array([2, 0, UNKNOWN, 2]), ("5-9", "10-14", "15+"))
+    right = Codes(np.array([0, 1, 1, 1]), ("f", "m"))
+    check(cross_codes([left]), [1, 0, UNKNOWN, 1], ("5-9", "15+"))
+    check(cross_codes([left, right]), [1, 0, UNKNOWN, 2], ("5-9 × m", "15+ × f", "15+ × m"))
 
 
 def test_a_memory_map_is_accepted(tmp_path):

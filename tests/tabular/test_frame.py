@@ -295,11 +295,11 @@ def test_many_rare_categories_are_no_leak() -> None:
     assert not any("alone tells" in each for each in said)
 
 
-def test_numbers_that_look_like_identifiers_are_warned_of() -> None:
-    said = warned(PEOPLE.assign(number=np.random.default_rng(0).permutation(600)))
+def test_whole_numbers_that_never_repeat_but_may_be_a_quantity_stay_and_are_warned_of() -> None:
+    said = warned(PEOPLE.assign(wealth=np.random.default_rng(0).choice(10**8, 600, replace=False)))
     assert said == [
-        "the column 'number' is a whole number that differs in all 600 rows: is it an identifier? "
-        "Leave it out by ignore=['number']"
+        "the column 'wealth' is a whole number that differs in all 600 rows: is it an identifier? "
+        "Leave it out by ignore=['wealth']"
     ]
 
 
@@ -352,7 +352,19 @@ def test_an_attribute_of_one_value_is_warned_of() -> None:
         ({"attribute": []}, ": expected an attribute, and at least"),
         ({"ignore": ["age", "job", "origin"]}, "at least one more column to learn from"),
         ({"label": "age"}, r"frame, row 0: the label 'age' is 4.*: expected classes, as words or whole numbers"),
-        ({"attribute": "age"}, "the attribute 'age' has 600 values: expected 100 at most; group them"),
+        (
+            {"attribute": "age", "types": {"age": "category"}},
+            "'age' has 600 values: expected 100 at most; group them",
+        ),
+        ({"label": None}, "label is None, of type NoneType: expected the name of a column"),
+        ({"attribute": None}, "attribute is None, of type NoneType"),
+        ({"attribute": ["sex", None]}, "attribute is None"),
+        ({"ignore": [2.5]}, "ignore is 2.5, of type float"),
+        (
+            {"ignore": ["*_id"]},
+            r"ignore is the pattern '\*_id', which matches no .*; they are age, job, sex, origin",
+        ),
+        ({"ignore": ["sex*"]}, "ignore is the pattern 'sex.*, which matches no column"),
     ],
 )
 @pytest.mark.usefixtures("as_users_call")

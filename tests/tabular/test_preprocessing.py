@@ -95,11 +95,14 @@ def test_of_ten_thousand_categories_the_most_frequent_are_kept() -> None:
     )
 
 
-def test_a_column_that_hardly_repeats_is_refused_as_an_identifier() -> None:
-    frame = pd.DataFrame({"id": [f"person {place}" for place in range(200)], "x": range(200)})
-    with pytest.raises(ValueError, match=r"'id' has 200 categories in 200 training rows: .*ignore=\['id'\]"):
-        Preprocessing.fit(frame)
-    assert Preprocessing.fit(frame, ignore=["id"]).columns == ("x",)
+def test_a_column_that_hardly_repeats_is_left_out_unless_it_is_asked_for() -> None:
+    x = np.random.default_rng(0).normal(size=200)
+    frame = pd.DataFrame({"id": [f"p{place}" for place in range(200)], "x": x})
+    with pytest.warns(DataWarning, match=r"is left out \(identifiers: id\); keep one by types={'id': 'category'}"):
+        assert Preprocessing.fit(frame).columns == ("x",)
+    assert Preprocessing.fit(frame, ignore=["i*"]).columns == ("x",)
+    kept = Preprocessing.fit(frame, types={"id": "category"}, rules=Rules(rare=1, categories=200))
+    assert kept.columns == ("id", "x")
 
 
 def test_a_value_that_is_called_like_the_pool_joins_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -13,6 +14,7 @@ from raan.cli.console import console, errors, naming
 from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet
 from raan.errors import InputError
 from raan.fairness.aims import AIMS
+from raan.fairness.audit import MIN_COUNT
 
 if TYPE_CHECKING:
     from raan.fairness.findings import Audit
@@ -51,7 +53,9 @@ def audit(
         float | None, typer.Option(min=0, help="Exit with code 1 if the --metric is above this, such as 0.1.")
     ] = None,
     metric: Metric = "equalized-odds",
-    min_count: Annotated[int, typer.Option(min=1, help="Rates over fewer rows than this are undefined.")] = 1,
+    min_count: Annotated[
+        int, typer.Option(min=1, help="Groups with fewer rows than this of some class are left out of the gaps.")
+    ] = MIN_COUNT,
     missing: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
     ] = None,
@@ -63,8 +67,9 @@ def audit(
 ) -> None:
     """Audit the predictions of any model: accuracy, gaps and each group's figures, with intervals.
 
-    Rows of unknown attribute count in the accuracy only. The equalized-odds gap is the sum of the differences of
-    true and false positive rates.
+    Rows of unknown attribute count in the accuracy only, and so do groups too small to judge by, which are named.
+    An attribute of many numbers, such as an age, is binned. The equalized-odds gap is the sum of the differences
+    of true and false positive rates.
 
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
     """
@@ -78,8 +83,10 @@ def audit(
     truth, predicted = (
         _classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction"))
     )
+    groups, notes = _groups(sheet, attribute)
     with naming(RENAMED):
-        found = measure(truth, predicted, _groups(sheet, attribute), min_count=min_count)
+        found = measure(truth, predicted, groups, min_count=min_count)
+    found = replace(found, notes=(*notes, *found.notes))
     if as_json:
         sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
     elif not quiet:
@@ -105,12 +112,16 @@ def _classes(sheet: Sheet, name: str, argument: str) -> Any:
     return np.take(np.array(column.names), column.codes)
 
 
-def _groups(sheet: Sheet, names: list[str]) -> Any:
-    """The attribute columns; None where a value is missing."""
+def _groups(sheet: Sheet, names: list[str]) -> tuple[Any, list[str]]:
+    """The attribute columns, None where a value is missing, and a note for each that was binned."""
     import numpy as np
 
+    from raan.tabular.bins import as_groups
+
     sheet.check_names(names, "attribute")
-    return np.stack([_words(sheet, name).objects for name in names], axis=1)
+    settled = {name: as_groups(name, sheet.settle([name], {})[name]) for name in names}
+    notes = [f"{note[0].upper()}{note[1:]}." for _, note in settled.values() if note]
+    return np.stack([words.objects for words, _ in settled.values()], axis=1), notes
 
 
 def _words(sheet: Sheet, name: str) -> Words:

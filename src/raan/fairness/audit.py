@@ -1,30 +1,41 @@
 """How well a classifier serves the groups of a sensitive attribute, with confidence intervals."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TypeAlias
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from raan.errors import InputError, Message, Option
-from raan.fairness.bootstrap import Estimate, estimate
+from raan.fairness.bootstrap import Estimate, bracket
 from raan.fairness.counts import Counts, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
-from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_classes
+from raan.fairness.groups import Codes, check_lengths, encode_attribute
 from raan.fairness.metrics import (
     NAMES,
     attribute_accuracy,
     false_positive_rate,
     group_accuracy,
-    metrics,
+    measure,
     selection_rate,
     true_positive_rate,
     undefined,
 )
+from raan.fairness.spelling import check_common, check_size, match_classes
 
-Metric: TypeAlias = Callable[..., np.ndarray]
-Measure: TypeAlias = Callable[[Metric], np.ndarray]
+Measure: TypeAlias = Callable[[np.ndarray], np.ndarray]
+Measured: TypeAlias = Mapping[str, Float[np.ndarray, "*cell 3"]]  # value, low, high
+
+RATES: tuple[Measure, ...] = (selection_rate, true_positive_rate, false_positive_rate)
+"""What is measured of each group and class."""
+
+MIN_COUNT = 10
+"""A group with fewer samples of some class is too small to judge by."""
+
+IN_MEMORY = 1 << 22
+"""Numbers of replicated counts that are in memory at a time."""
 
 MOST_UNSEEN = 20
 """Classes that may be predicted and never be true."""
@@ -37,17 +48,20 @@ def audit(
     *,
     confidence: float = 0.95,
     replicates: int = 1000,
-    min_count: int = 1,
+    min_count: int = MIN_COUNT,
     random_state: int | np.random.Generator | None = 0,
 ) -> Audit:
     """Measure how predictions serve the groups of the sensitive features.
 
-    A class that is predicted but never true is legal: the metrics that need samples of it are undefined.
-    So are, with `min_count`, the rates over fewer samples than that. Undefined is nan, with the reason.
+    Groups with fewer than `min_count` samples of some class are too small to judge by: they have their rows in the
+    tables, but the gaps and the worst group are those of the others. `left_out` names them. A class that is
+    predicted but never true is legal: the metrics that need samples of it are undefined. Undefined is nan, with
+    the reason. Classes that labels and predictions spell differently (1 and True, yes and Yes) are matched, with a
+    note in `notes`.
     """
     _check_options(confidence, replicates, min_count)
-    label, prediction, attribute = _encode(y_true, y_pred, sensitive_features)
-    return audit_counts(
+    label, prediction, attribute, notes = _encode(y_true, y_pred, sensitive_features)
+    found = audit_counts(
         count(label.codes, attribute.codes, prediction.codes, len(label.names), len(attribute.names)),
         label.names,
         attribute.names,
@@ -56,6 +70,7 @@ def audit(
         min_count=min_count,
         random_state=random_state,
     )
+    return replace(found, notes=notes)
 
 
 def audit_counts(
@@ -65,7 +80,7 @@ def audit_counts(
     *,
     confidence: float = 0.95,
     replicates: int = 1000,
-    min_count: int = 1,
+    min_count: int = MIN_COUNT,
     random_state: int | np.random.Generator | None = 0,
 ) -> Audit:
     """The audit of predictions that are counted already, as by `raan.fairness.count`.
@@ -81,23 +96,78 @@ def audit_counts(
             f"({len(classes)}, {len(groups) + 1}, {len(classes)}) for {len(classes)} classes and {len(groups)} "
             "attribute values",
         )
-    resampled = resample(counts, replicates, np.random.default_rng(random_state))
-    measure = partial(estimate, counts=counts, replicates=resampled, confidence=confidence, min_count=min_count)
+    judged = _judged(counts, min_count)
+    measures: dict[str, Measure] = {name: partial(_metric, name, judged) for name in NAMES}
+    measures |= {rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}
+    rng = np.random.default_rng(random_state)
+    found = _estimate(measures, counts, replicates, confidence, rng)
     return Audit(
         count=int(counts.sum()),
         unknown=int(counts[:, -1].sum()),
         confidence=confidence,
-        overall={name: Estimate(*measure(partial(_metric, name)).tolist()) for name in NAMES},
-        groups=_groups(measure, counts, classes, groups),
-        cells=_cells(measure, counts, classes, groups),
-        undefined=undefined(counts, classes, groups, min_count=min_count),
+        overall={name: Estimate(*found[name].tolist()) for name in NAMES},
+        groups=_groups(found, counts, classes, groups),
+        cells=_cells(found, counts, classes, groups),
+        undefined=_undefined(counts, judged, classes, groups, min_count),
+        left_out=tuple(name for name, enough in zip(groups, judged, strict=True) if not enough),
+        min_count=min_count,
     )
 
 
-def _metric(name: str, counts: Counts, *, min_count: int = 1) -> np.ndarray:
-    """One of the metrics of the whole."""
-    value: np.ndarray = getattr(metrics(counts, min_count=min_count), name)
-    return value
+def _estimate(
+    measures: Mapping[str, Measure],
+    counts: Float[np.ndarray, "label attribute prediction"],
+    replicates: int,
+    confidence: float,
+    rng: np.random.Generator,
+) -> Measured:
+    """Each measure of the counts with its interval, the replicates of the counts being drawn some at a time."""
+    size = max(1, IN_MEMORY // max(1, counts.size))
+    drawn: dict[str, list[np.ndarray]] = {name: [] for name in measures}
+    for start in range(0, replicates, size):
+        some = resample(counts, min(size, replicates - start), rng)
+        for name, function in measures.items():
+            drawn[name].append(function(some))
+    values = {name: np.concatenate(parts) for name, parts in drawn.items()}
+    return {name: bracket(function(counts), values[name], confidence) for name, function in measures.items()}
+
+
+def _judged(counts: Float[np.ndarray, "label attribute prediction"], min_count: int) -> Bool[np.ndarray, "group"]:
+    """Whether each group has so many samples of every class that is ever true."""
+    size = counts[:, :-1].sum(-1)
+    return np.asarray((size[size.sum(1) > 0] >= min_count).all(0))
+
+
+def _metric(name: str, judged: Bool[np.ndarray, "group"], counts: Counts) -> np.ndarray:
+    """One of the metrics of the whole; samples of groups that are not judged count as of unknown attribute."""
+    return measure(name, _leave_out(counts, judged))
+
+
+def _leave_out(
+    counts: Counts, judged: Bool[np.ndarray, "group"]
+) -> Float[np.ndarray, "*lead label slot prediction"]:
+    """The counts of the judged groups, the others' among the unknown; an empty group where there is none."""
+    if judged.all():
+        return counts
+    known, unknown = counts[..., :-1, :], counts[..., -1:, :]
+    others = unknown + known[..., ~judged, :].sum(-2, keepdims=True)
+    kept = known[..., judged, :] if judged.any() else np.zeros_like(unknown)
+    return np.concatenate([kept, others], axis=-2)
+
+
+def _undefined(
+    counts: Float[np.ndarray, "label attribute prediction"],
+    judged: Bool[np.ndarray, "group"],
+    classes: tuple[str, ...],
+    groups: tuple[str, ...],
+    min_count: int,
+) -> tuple[str, ...]:
+    """The reasons why some metric of the whole is nan."""
+    if not judged.all() and judged.sum() < 2:
+        have = f"{judged.sum()} of {len(groups)} groups have {min_count} or more samples of every class"
+        return (f"{have}, where a gap compares two (min_count is {min_count})",)
+    kept = [name for name, enough in zip(groups, judged, strict=True) if enough]
+    return undefined(_leave_out(counts, judged), classes, kept)
 
 
 def _check_options(confidence: float, replicates: int, min_count: int) -> None:
@@ -109,16 +179,20 @@ def _check_options(confidence: float, replicates: int, min_count: int) -> None:
         raise ValueError(f"min_count is {min_count}: expected at least 1")
 
 
-def _encode(y_true: object, y_pred: object, sensitive_features: object) -> tuple[Codes, Codes, Codes]:
-    """The columns as codes, equally long; classes are numbered over the union of labels and predictions."""
-    label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
+def _encode(
+    y_true: object, y_pred: object, sensitive_features: object
+) -> tuple[Codes, Codes, Codes, tuple[str, ...]]:
+    """The columns as codes, equally long, and notes; classes are numbered over the union of both columns'."""
+    label, prediction, notes = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
     if len(label.names) < 2:
         both = Message(Option("y_true"), " and ", Option("y_pred"))
         raise InputError(both, f"hold one class only, {label.names[0]!r}", "at least two")
     _check_classes(label, prediction)
-    return label, prediction, attribute
+    check_common(label, prediction)
+    check_size(len(label.names), len(attribute.names))
+    return label, prediction, attribute, notes
 
 
 def _check_classes(label: Codes, prediction: Codes) -> None:
@@ -143,14 +217,14 @@ def _is_share(name: str) -> bool:
 
 
 def _cells(
-    measure: Measure,
+    found: Measured,
     counts: Float[np.ndarray, "label attribute prediction"],
     class_names: tuple[str, ...],
     attribute_names: tuple[str, ...],
 ) -> tuple[Cell, ...]:
     """One row for each class and attribute value."""
     size = counts.sum(-1).astype(np.int64).tolist()
-    measured = measure(group_accuracy).tolist()
+    measured = found[group_accuracy.__name__].tolist()
     return tuple(
         Cell(label, group, size[i][j], Estimate(*measured[i][j]))
         for i, label in enumerate(class_names)
@@ -159,15 +233,15 @@ def _cells(
 
 
 def _groups(
-    measure: Measure,
+    found: Measured,
     counts: Float[np.ndarray, "label attribute prediction"],
     class_names: tuple[str, ...],
     attribute_names: tuple[str, ...],
 ) -> tuple[Group, ...]:
     """One row for each attribute value."""
     size = counts.sum((0, 2)).astype(np.int64).tolist()
-    measured = measure(attribute_accuracy).tolist()
-    rates = np.stack([measure(rate) for rate in (selection_rate, true_positive_rate, false_positive_rate)], 2)
+    measured = found[attribute_accuracy.__name__].tolist()
+    rates = np.stack([found[rate.__name__] for rate in RATES], 2)
     return tuple(
         Group(name, size[j], Estimate(*measured[j]), _rates(rates[j], class_names))
         for j, name in enumerate(attribute_names)

@@ -53,6 +53,12 @@ def estimate(
     Whether a denominator reaches `min_count` is a question to the data, not to each replicate: a group of
     exactly that size would else be undefined in half of them.
     """
-    value = metric(counts, min_count=min_count)
-    low, high = interval(metric(replicates), confidence)
+    return bracket(metric(counts, min_count=min_count), metric(replicates), confidence)
+
+
+def bracket(
+    value: Float[np.ndarray, "*cell"], replicates: Float[np.ndarray, "replicate *cell"], confidence: float
+) -> Float[np.ndarray, "*cell 3"]:
+    """The value between the low and high of its replicates, along the last axis: value, low, high."""
+    low, high = interval(replicates, confidence)
     return np.where(np.isnan(value)[..., None], np.nan, np.stack([value, low, high], axis=-1))

@@ -58,11 +58,19 @@ class Audit:
     groups: tuple[Group, ...]
     cells: tuple[Cell, ...]
     undefined: tuple[str, ...]
+    left_out: tuple[str, ...] = ()  # groups too small to judge by: no gap is theirs
+    min_count: int = 1  # of samples of every class, for a group to be judged
+    notes: tuple[str, ...] = ()  # what the user should know of the reading of the columns
 
     def __getattr__(self, name: str) -> Estimate:
         if name != "overall" and name in self.overall:
             return self.overall[name]
         raise AttributeError(name)
+
+    @property
+    def judged(self) -> tuple[Group, ...]:
+        """The groups that the gaps and the worst group are taken over."""
+        return tuple(group for group in self.groups if group.name not in self.left_out)
 
     @property
     def small(self) -> tuple[str, ...]:
@@ -149,7 +157,10 @@ def _cell_table(audit: Audit) -> list[list[str]]:
 
 
 def _notes(audit: Audit) -> Iterator[str]:
-    """What the numbers do not show: unknown attributes, undefined metrics, small groups."""
+    """What the numbers do not show: how columns were read, unknown attributes, what is undefined, small groups."""
+    yield from audit.notes
+    if audit.left_out:
+        yield _on_those_left_out(audit)
     if audit.unknown:
         yield f"Unknown attribute: {_samples(audit.unknown)}, counted in the accuracy only."
     if audit.undefined:
@@ -170,19 +181,30 @@ def _aligned(rows: Sequence[Sequence[str]]) -> str:
 
 def _sentences(audit: Audit) -> Iterator[str]:
     yield f"Accuracy is {_in_words(audit.accuracy, '%', audit)} over {_samples(audit.count)}."
+    yield from audit.notes
     yield from _on_the_worst_served(audit)
     yield from _on_the_gaps(audit)
     if audit.undefined:
         names = [name for name, estimate in _overall(audit).items() if math.isnan(estimate.value)]
         yield f"Undefined: {', '.join(names)}. Why: {_listed(audit.undefined)}."
+    if audit.left_out:
+        yield _on_those_left_out(audit)
     if audit.unknown:
         yield f"The attribute of {_samples(audit.unknown)} is unknown; these count in the accuracy only."
     if audit.small:
         yield f"Read with care, for want of {SMALL} samples: {_listed(audit.small)}."
 
 
+def _on_those_left_out(audit: Audit) -> str:
+    return (
+        f"Left out of the gaps and the worst group, for fewer than {audit.min_count} samples of some class: "
+        f"{_listed([repr(name) for name in audit.left_out])}."
+    )
+
+
 def _on_the_worst_served(audit: Audit) -> Iterator[str]:
-    measured = [cell for cell in audit.cells if not math.isnan(cell.accuracy.value)]
+    cells = [cell for cell in audit.cells if cell.group not in audit.left_out]
+    measured = [cell for cell in cells if not math.isnan(cell.accuracy.value)]
     if measured:
         worst = min(measured, key=lambda cell: cell.accuracy.value)
         among = "The" if len(measured) == len(audit.cells) else "Among the groups that can be measured, the"
@@ -195,7 +217,7 @@ def _on_the_worst_served(audit: Audit) -> Iterator[str]:
 def _on_the_gaps(audit: Audit) -> Iterator[str]:
     if not math.isnan(audit.demographic_parity_gap.value):
         gap = _in_words(audit.demographic_parity_gap, " points", audit)
-        yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.groups)}."
+        yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.judged)}."
     if not math.isnan(audit.equalized_odds_gap.value):
         gap = _in_words(audit.equalized_odds_gap, " points", audit)
         yield f"The equalized-odds gap, the differences of true and false positive rates added up, is {gap}."

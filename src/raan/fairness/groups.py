@@ -3,7 +3,7 @@
 Columns of pandas and polars are read through numpy's array protocol, so neither is imported here.
 """
 
-from collections.abc import Callable, Iterable, Sized
+from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import reduce
 from itertools import accumulate
@@ -16,6 +16,9 @@ from raan.errors import InputError, InputTypeError, Message, Option
 
 UNKNOWN = -1
 """The code of a missing attribute. As an index it is the last slot of an axis, where metrics keep it."""
+
+MOST_NUMBERS = 100
+"""A column of more different numbers is a quantity, such as an age in days, and gives no groups as it stands."""
 
 _Bool = bool | np.bool_
 _Number = int | float | np.integer | np.floating  # and bool, which is an int to Python
@@ -39,20 +42,27 @@ class _Column:
 
 
 def encode_attribute(
-    sensitive_features: object, *, argument: str = "sensitive_features", allow_unknown: bool = False
+    sensitive_features: object,
+    *,
+    argument: str = "sensitive_features",
+    allow_unknown: bool = False,
+    allow_quantity: bool = False,
 ) -> Codes:
     """Codes of one attribute, or of the combinations that occur of several (the columns of a 2-D input).
 
     None, NaN, NaT and pandas.NA are unknown, and a row with any unknown part is unknown; that all rows are is an
-    error, unless it is allowed. Names are
-    sorted: numbers by value, text by letters, mixtures as text. Crossed names read "Black × Female".
+    error, unless it is allowed. So is a column of numbers with so many values that it measures rather than groups.
+    Names are sorted: numbers by value, text by letters, mixtures as text. Crossed names read "Black × Female".
     """
     table = _as_array(sensitive_features, argument)
     if table.ndim > 2 or 0 in table.shape:
         expected = "at least one row, and one column or several to cross"
         raise InputError(Option(argument), f"has shape {table.shape}", expected)
-    columns = table.reshape(len(table), -1).T
-    crossed = reduce(_cross, (_encode(_factorise(column, argument)) for column in columns))
+    columns = [_factorise(column, argument) for column in table.reshape(len(table), -1).T]
+    if not allow_quantity:
+        for column in columns:
+            _check_groups(column, argument)
+    crossed = cross_codes([_encode(column) for column in columns])
     if not (crossed.names or allow_unknown):
         raise InputError(
             Option(argument),
@@ -61,6 +71,13 @@ def encode_attribute(
             "there are no groups to compare",
         )
     return crossed
+
+
+def cross_codes(columns: Sequence[Codes]) -> Codes:
+    """Codes of the combinations of several columns that occur; unknown where any is. Unused names are dropped."""
+    used = np.unique(columns[0].codes[columns[0].codes != UNKNOWN])
+    first = Codes(_renumber(columns[0].codes, used), tuple(columns[0].names[code] for code in used))
+    return reduce(_cross, columns[1:], first)
 
 
 def encode_label(label: object, *, argument: str = "label") -> Codes:
@@ -155,6 +172,23 @@ def _encode(column: _Column) -> Codes:
     code_of = {name: code for code, name in enumerate(names)}
     codes = [UNKNOWN if _is_missing(value) else code_of[_name(value)] for value in column.values]
     return Codes(np.array(codes, dtype=np.int64)[column.place], names)
+
+
+def _check_groups(column: _Column, argument: str) -> None:
+    """Raise a ValueError for a quantity: numbers of so many values that each would be a group of few rows."""
+    known = [value for value in column.values if not _is_missing(value)]
+    if len(known) > MOST_NUMBERS and all(isinstance(value, _Number) for value in known):
+        raise InputError(
+            Option(argument),
+            f"holds {len(known):,} different numbers in {len(column.place):,} rows",
+            f"groups, by {MOST_NUMBERS} numbers at most",
+            "bin them first, e.g. by pandas.cut or numpy.digitize; if they are codes, write them as text",
+        )
+
+
+def _renumber(codes: Int[np.ndarray, "row"], used: Int[np.ndarray, "used"]) -> Int[np.ndarray, "row"]:
+    """The codes as places among those used; UNKNOWN stays."""
+    return np.where(codes == UNKNOWN, UNKNOWN, np.searchsorted(used, codes)).astype(np.int64)
 
 
 def _cross(left: Codes, right: Codes) -> Codes:

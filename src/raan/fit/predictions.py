@@ -6,19 +6,24 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pyarrow
 from pyarrow.parquet import ParquetWriter
 
+from raan.errors import InputError, Option
 from raan.files.write import write_whole
 from raan.fit.classifier import TableClassifier
-from raan.tabular.reading import PARQUET
+from raan.tabular.reading import PARQUET, TEXTS
 from raan.tabular.source import Chunk, Features, Source
 from raan.tabular.words import listed, nearest
 
 Write = Callable[[pd.DataFrame], None]
 
 PREDICTION = "prediction"
+
+WRITTEN = TEXTS | PARQUET
+"""How the name of a file that is written may end; without an end it is a CSV file."""
 
 
 def predict_file(
@@ -46,9 +51,13 @@ def probability(name: str) -> str:
 
 
 def _frame(model: TableClassifier, features: Features, chunk: Chunk, kept: Sequence[str]) -> pd.DataFrame:
-    found = features(chunk)
-    columns = {PREDICTION: model.predict_features(found)}
-    columns |= dict(zip(map(probability, model.class_names), model.probabilities(found).T, strict=True))
+    names = [probability(name) for name in model.class_names]
+    if len(chunk.batch):
+        found = features(chunk)
+        columns = {PREDICTION: model.predict_features(found)}
+        columns |= dict(zip(names, model.probabilities(found).T, strict=True))
+    else:
+        columns = {PREDICTION: np.array([], dtype=object), **dict.fromkeys(names, np.array([], dtype=float))}
     return pd.concat([chunk.frame(kept), pd.DataFrame(columns)], axis=1)
 
 
@@ -75,9 +84,11 @@ def open_writer(out: Path, data: Path) -> Iterator[Write]:
     if str(out) == "-":
         yield _text(sys.stdout, ",")
         return
+    suffix = out.suffix.lower()
+    if suffix and suffix not in WRITTEN:
+        raise InputError(Option("out"), f"ends in {out.suffix!r}", ".csv, .tsv or .parquet")
     if out.exists() and out.samefile(data):
         raise ValueError(f"{out} is the data themselves, which the predictions would replace: name another file")
-    suffix = out.suffix.lower()
     with write_whole(out) as part, _parquet(part) if suffix in PARQUET else _delimited(part, suffix) as write:
         yield write
 

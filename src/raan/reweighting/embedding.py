@@ -115,7 +115,8 @@ def _coordinates(column: Shaped[np.ndarray, "row"]) -> Float[np.ndarray, "row di
 
 def _codes(column: Shaped[np.ndarray, "row"]) -> Int[np.ndarray, "row"]:
     """The number of each value's category, UNKNOWN where it is missing, which it may be everywhere."""
-    return encode_attribute(column.astype(object), argument="X", allow_unknown=True).codes
+    column = column.astype(object)
+    return encode_attribute(column, argument="X", allow_unknown=True, allow_quantity=True).codes
 
 
 def _standardise(values: Float[np.ndarray, "row"]) -> Float[np.ndarray, "row 1"]:

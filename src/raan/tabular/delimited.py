@@ -19,7 +19,7 @@ from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
 from raan.errors import InputError
 from raan.tabular.columns import Plain, join
 from raan.tabular.frames import column_of_text
-from raan.tabular.lines import Layout, Progress, TextFile, check, header, line_of, open_text, settle
+from raan.tabular.lines import Layout, Progress, TextFile, check, header, line_of, open_text, read_line, settle
 from raan.tabular.sheet import Sheet
 
 BLOCK = 1 << 20
@@ -82,10 +82,12 @@ def blocks(
     *,
     missing: Collection[str] = (),
     report: Callable[[int], object] = lambda done: None,
+    empty: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The columns at these places as words, so many rows at a time; null where a word stands for a missing value.
 
-    It is reported how many bytes have been read.
+    It is reported how many bytes have been read. That there is no row is an error, unless files may be empty:
+    then there is one block without rows.
     """
     called = [str(place) for place in range(len(names))]  # names may be empty
     with open_text(file.path, file.encoding) as (text, done):
@@ -105,7 +107,9 @@ def blocks(
                 lambda: report(done()),
             )
         except (ValueError, csv.Error) as error:  # those of arrow are among them; that there is no row is one
-            check(file, names)
+            if check(file, names, empty=empty) == 0:
+                yield pa.RecordBatch.from_pydict({called[place]: pa.array([], pa.string()) for place in places})
+                return
             raise InputError(str(file.path), f"cannot be read ({error})", "rows of values") from error
     report(file.size)
 
@@ -134,12 +138,13 @@ def _delimiter(file: TextFile) -> str:
 
 def _pieces(file: TextFile, text: io.TextIOWrapper) -> Iterator[str]:
     """The lines after the header, many at a time, without space that begins a line or a value."""
-    next(row for row in file.reader(iter(text.readline, "")) if len(row) > 1 or any(row))
+    following = partial(read_line, file, text)
+    next(row for row in file.reader(iter(following, "")) if len(row) > 1 or any(row))
     space = re.compile(rf"(^|[\r\n{re.escape(file.delimiter)}]) +")
     while piece := text.read(BLOCK):
-        piece += text.readline()
+        piece += following()
         if '"' in piece or not file.delimiter.isascii():
-            yield from _quoted(file, chain(io.StringIO(piece, newline=""), text))
+            yield from _quoted(file, chain(io.StringIO(piece, newline=""), iter(following, "")))
             return
         yield space.sub(r"\1", piece) if _is_spaced(file, piece) else piece
 

@@ -126,9 +126,6 @@ def fit_category(name: str, column: Words, *, rare: int, most: int) -> tuple[One
     There is none if all rows are the same.
     """
     count = np.bincount(column.codes[~column.missing], minlength=len(column.names))
-    distinct, rows = int(np.count_nonzero(count)), int(count.sum())
-    if distinct > most and 2 * distinct > rows:
-        raise faults.identifier(name, distinct, rows)
     frequent = sorted(np.flatnonzero(count), key=lambda code: (-count[code], code))
     kept = {code for code in frequent[:most] if count[code] >= rare and column.names[code] not in (OTHER, ABSENT)}
     pooled = {column.names[code]: int(count[code]) for code in frequent if code not in kept}

@@ -50,20 +50,6 @@ def comma(place: str, column: str, word: str) -> InputError:
     )
 
 
-def identifier(column: str, distinct: int, rows: int) -> InputError:
-    """Words hardly repeat: an identifier or free text teaches nothing."""
-    return InputError(
-        f"the column {column!r}",
-        f"has {distinct:,} categories in {rows:,} training rows",
-        "categories that repeat",
-        Message(
-            "it looks like an identifier or free text: leave it out by ",
-            ignoring(column),
-            ", or derive categories from it",
-        ),
-    )
-
-
 def too_wide(column: str, low: float, high: float) -> InputError:
     """Numbers are too far apart for their deviation to be computed."""
     return InputError(

@@ -12,15 +12,20 @@ from jaxtyping import Float32, Int
 
 from raan.data.split import Fractions, Parts, Sizes
 from raan.data.stratified import stratified_split
+from raan.errors import InputError, Option
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
+from raan.tabular.giveaways import giveaways
 from raan.tabular.lines import Layout, Progress
 from raan.tabular.preprocessing import Preprocessing, Rules, fit_columns, warn
 from raan.tabular.reading import read
-from raan.tabular.suspicions import identifiers, leaks, repeats, tiny_cells
-from raan.tabular.targets import check_roles, grouped, labelled
-from raan.tabular.words import align, describe_cells
+from raan.tabular.roles import Name, Roles, read_types, settle_roles
+from raan.tabular.sheet import Sheet, stack
+from raan.tabular.suspicions import find_leaks, identifiers, repeats, tiny_cells
+from raan.tabular.targets import grouped, labelled
+from raan.tabular.unfit import describe_unfit, leave_unfit
+from raan.tabular.words import align, describe_cells, listed
 
 if TYPE_CHECKING:
     from raan.data.table import Table
@@ -93,12 +98,13 @@ class Loaded:
 
 def from_frame(
     frame: object,
-    label: str,
-    attribute: str | Sequence[str],
+    label: Name,
+    attribute: Name | Sequence[Name],
     *,
-    ignore: Sequence[str] = (),
-    types: Mapping[str, Type] | None = None,
+    ignore: Name | Sequence[Name] = (),
+    types: Mapping[Name, Type] | None = None,
     keep_attribute: bool = False,
+    test: object = None,
     sizes: Sizes | Fractions = (0.6, 0.2, 0.2),
     seed: int = 0,
     rules: Rules = Rules(),
@@ -107,33 +113,63 @@ def from_frame(
 ) -> Loaded:
     """The rows, split and preprocessing of a frame of pandas or polars, or of a CSV, TSV or Parquet file.
 
-    The label and the attribute are columns by name; several attribute columns are crossed. They are no
-    features, unless `keep_attribute` makes the attribute one; nor are the columns to `ignore`. Other
-    columns are numbers or categories as they look, or as `types` says; `describe()` shows it. The split is
-    random by the seed, each (class, attribute) cell in proportion, and its training rows alone decide how
-    columns become features. Whatever looks wrong is warned of, and kept in `warnings`.
+    The label and the attribute are columns by name; several attribute columns are crossed, and one of many
+    numbers, such as an age, is binned. They are no features, unless `keep_attribute` makes the attribute one; nor are the
+    columns to `ignore`, by name or by a pattern such as "*_id". Other columns are numbers or categories as they
+    look, or as `types` says; `describe()` shows it. Those that look like identifiers, dates, names or free text
+    are left out, unless `types` names them. The split is random by the seed, each (class, attribute) cell in
+    proportion, and its training rows alone decide how columns become features. With `test`, another frame or file
+    of the same columns, all its rows are the test rows, and those of the first are split in the proportion of the
+    first two sizes. Whatever looks wrong is warned of, and kept in `warnings`.
     """
-    asked = dict(types or {})
-    attributes = (attribute,) if isinstance(attribute, str) else tuple(attribute)
+    asked = read_types(types)
     text = [name for name, kind in asked.items() if kind == "category"]
     whole = read(frame, missing=rules.missing, text=text, layout=layout, progress=progress)
-    check_roles(whole, label, attributes, ignore, asked)
-    sheet, classes, notes = labelled(whole, label, asked, rules)
-    groups = grouped(sheet, attributes, asked, rules)
-    unused = {label, *ignore, *(() if keep_attribute else attributes)}
-    columns = sheet.settle([name for name in sheet.columns if name not in unused], asked)
-    parts = stratified_split(classes.codes, groups.codes, sizes, seed)
+    roles = settle_roles(whole, label, attribute, ignore, asked)
+    stacked = whole if test is None else _with_test(whole, test, roles, rules, layout)
+    sheet, classes, notes = labelled(stacked, roles.label, asked, rules)
+    groups, binned = grouped(sheet, roles.attributes, asked, rules)
+    parts = _split(sheet, classes, groups, sizes, seed)
+    unused = {roles.label, *roles.ignore, *(() if keep_attribute else roles.attributes)}
+    names = [name for name in sheet.columns if name not in unused]
+    columns, unfit = leave_unfit(sheet, names, asked, parts.train, kept=roles.attributes)
     encodings, pooled = fit_columns(columns, parts.train, rules)
     preprocessing = Preprocessing(encodings, rules.missing)
-    roles = {**dict.fromkeys(ignore, "ignored"), **dict.fromkeys(attributes, "attribute"), label: "label"}
-    codes = {**dict.fromkeys(attributes, groups.names), label: classes.names}
-    described = describe_columns(whole, roles, codes, preprocessing)
+    titles = {**{name: f"left out ({kind})" for name, kind in unfit.items()}, **roles.titles}
+    codes = {**dict.fromkeys(roles.attributes, groups.names), roles.label: classes.names}
+    described = describe_columns(whole, titles, codes, preprocessing)
     features = preprocessing.features(columns, sheet.place)
     loaded = Loaded(sheet.name, features, classes, groups, parts, preprocessing, described, ())
-    others = {name: column for name, column in columns.items() if name not in attributes}
-    warnings = (*whole.notes, *notes, *pooled, *_suspicions(loaded, others, rules, seed))
+    others = {name: column for name, column in columns.items() if name not in roles.attributes}
+    left_out = [describe_unfit(unfit)] if unfit else []
+    suspicions = _suspicions(loaded, others, rules, seed)
+    warnings = (*whole.notes, *notes, *binned, *left_out, *pooled, *suspicions)
     warn(*warnings)
     return replace(loaded, warnings=warnings)
+
+
+def _with_test(whole: Sheet, test: object, roles: Roles, rules: Rules, layout: Layout) -> Sheet:
+    """The sheet with the rows of the second table below."""
+    words = [name for name, column in whole.columns.items() if column.type == "category"]
+    second = read(test, missing=rules.missing, text=words, layout=layout)
+    return stack(whole, second, [name for name in whole.columns if name not in roles.ignore])
+
+
+def _split(sheet: Sheet, classes: Words, groups: Codes, sizes: Sizes | Fractions, seed: int) -> Parts:
+    """The rows that train, select and judge; those of a second table judge."""
+    if not sheet.apart:
+        return stratified_split(classes.codes, groups.codes, sizes, seed)
+    first = sheet.rows - sheet.apart
+    train, validation, _ = sizes
+    share = train / max(train + validation, 1e-9)
+    both = (share, 1 - share, 0.0) if any(isinstance(size, float) for size in sizes) else (train, validation, 0)
+    known, attribute = classes.codes[:first], groups.codes[:first]
+    new = [name for code, name in enumerate(classes.names) if code not in known]
+    if new:
+        had = listed([name for name in classes.names if name not in new])
+        raise InputError(Option("test"), f"has the class {new[0]!r}", f"those of {sheet.name}, {had}")
+    parts = stratified_split(known, attribute, both, seed)
+    return Parts(parts.train, parts.validation, np.arange(first, sheet.rows))
 
 
 def _suspicions(loaded: Loaded, columns: Mapping[str, Plain], rules: Rules, seed: int) -> Iterator[str]:
@@ -146,8 +182,11 @@ def _suspicions(loaded: Loaded, columns: Mapping[str, Plain], rules: Rules, seed
     if len(groups.names) == 1:
         yield f"the attribute has one value only, {groups.names[0]!r}: there are no groups to compare"
     yield from tiny_cells(loaded.cells, classes.names, groups.names, rules.tiny)
-    yield from leaks(columns, classes, "label", train, seed)
-    yield from leaks(columns, groups, "attribute", train, seed)
+    told = find_leaks(columns, classes, "label", train, seed)
+    yield from told.values()
+    untold = {name: column for name, column in columns.items() if name not in told}
+    yield from giveaways(untold, classes, train, seed)
+    yield from find_leaks(columns, groups, "attribute", train, seed).values()
     yield from identifiers(columns)
     targets = [Words(each.codes, each.names) for each in (classes, groups)]
     yield from repeats([*columns.values(), *targets], loaded.split)

@@ -19,6 +19,7 @@ Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where
 
 SAMPLE = 1 << 16  # characters to guess the delimiter from
 DELIMITERS = ",;\t|"
+LINE = 1 << 20  # characters of a line at most
 TABBED = {".tsv", ".tab"}
 
 
@@ -37,10 +38,11 @@ class Layout:
         for what, mark in (("delimiter", self.delimiter), ("decimal", self.decimal)):
             if mark is not None and len(mark) != 1:
                 raise InputError(Option(what), f"is {mark!r}", "one character")
-        try:
-            codecs.lookup(self.encoding)
-        except LookupError as error:
-            expected = "one such as 'utf-8', 'latin-1'"
+        try:  # codecs such as hex are known by name, but are none of text
+            io.TextIOWrapper(io.BytesIO(), self.encoding, errors="surrogateescape").read()
+            codecs.lookup(self.encoding).incrementaldecoder("surrogateescape").decode(b"1\n")
+        except (LookupError, ValueError, TypeError) as error:
+            expected = "one of text, such as 'utf-8' or 'latin-1'"
             raise InputError(Option("encoding"), f"is {self.encoding!r}", expected) from error
 
 
@@ -110,15 +112,16 @@ def header(file: TextFile) -> list[str]:
     return names
 
 
-def check(file: TextFile, names: Sequence[str]) -> None:
-    """Raise an InputError at the first line that is not sound, or if there are no rows."""
+def check(file: TextFile, names: Sequence[str], *, empty: bool = False) -> int:
+    """Raise an InputError at the first line that is not sound, or if there are no rows and must be; count them."""
     lines = 0
     for line, row in rows_of(file):
         lines += 1
         if len(row) != len(names):
             raise fault(file, line, f"has {len(row)} values", f"{len(names)} ({listed(names)})")
-    if lines < 2:
+    if lines < 2 and not empty:
         raise InputError(str(file.path), f"names its columns ({listed(names)}) and ends", "rows of values")
+    return lines - 1
 
 
 def line_of(file: TextFile, row: int) -> int:
@@ -131,6 +134,17 @@ def fault(file: TextFile, line: int, came: str, expected: str, remedy: str = "")
     return InputError(f"{file.path}, line {line}", came, expected, remedy)
 
 
+def read_line(file: TextFile, text: io.TextIOWrapper, number: int | None = None) -> str:
+    """The next line, "" at the end; an error for one that is too long, before it fills the memory."""
+    line = text.readline(LINE)
+    if len(line) == LINE and line[-1] not in "\r\n":
+        place = f"{file.path}, a line" if number is None else f"{file.path}, line {number}"
+        raise InputError(
+            place, f"has more than {LINE:,} characters", "shorter ones", "is the file of another kind?"
+        )
+    return line
+
+
 class _Sound:
     """The lines as they come, counted, up to an error at the first that holds what no text holds."""
 
@@ -141,7 +155,9 @@ class _Sound:
         return self
 
     def __next__(self) -> str:
-        line = next(self.text)
+        line = read_line(self.file, self.text, self.number + 1)
+        if not line:
+            raise StopIteration
         self.number += 1
         if "\0" in line:
             remedy = Message("is the file of another kind, or damaged, or in UTF-16 (", _encoded("utf-16"), ")?")

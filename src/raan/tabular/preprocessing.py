@@ -16,10 +16,15 @@ from raan.tabular.columns import MISSING, Place, Plain, Type
 from raan.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_column
 from raan.tabular.lines import Layout, Progress
 from raan.tabular.reading import read
+from raan.tabular.roles import expand
 from raan.tabular.sheet import Sheet
+from raan.tabular.unfit import describe_unfit, leave_unfit
 from raan.tabular.words import listed
 
 VERSION = 1  # of what to_dict gives
+ALL = 10
+"""So many new rows or more that all lack a value are warned of; of fewer it may be so."""
+
 UNFAMILIAR = 0.1
 """New rows of which a larger share has a category that no training row had are warned of."""
 
@@ -67,16 +72,20 @@ class Preprocessing:
         rules: Rules = Rules(),
         layout: Layout = Layout(),
     ) -> Preprocessing:
-        """Fit the columns of a frame or file to its training rows, or to all rows if none are given."""
+        """Fit the columns of a frame or file to its training rows, or to all rows if none are given.
+
+        Columns that look like identifiers, dates, names or free text are left out, unless `types` names them.
+        """
         asked = dict(types or {})
         text = [name for name, kind in asked.items() if kind == "category"]
         sheet = read(frame, missing=rules.missing, text=text, layout=layout)
         sheet.check_names(asked, "types")
-        sheet.check_names(ignore, "ignore")
-        columns = sheet.settle([name for name in sheet.columns if name not in ignore], asked)
+        ignored = expand(sheet, ignore)
         train = np.arange(sheet.rows) if train_rows is None else train_rows
+        names = [name for name in sheet.columns if name not in ignored]
+        columns, unfit = leave_unfit(sheet, names, asked, train)
         encodings, notes = fit_columns(columns, train, rules)
-        warn(*sheet.notes, *notes)
+        warn(*sheet.notes, *([describe_unfit(unfit)] if unfit else []), *notes)
         return cls(encodings, rules.missing)
 
     @property
@@ -164,7 +173,7 @@ def fit_columns(
     if not encodings:
         raise InputError(
             "no column",
-            f"is left to learn from, of {listed(list(columns))}",
+            f"is left to learn from{f', of {listed(list(columns))}' if columns else ''}",
             "one that varies in the training rows",
         )
     return tuple(encodings), notes
@@ -180,9 +189,13 @@ def _pooling(name: str, pooled: Mapping[str, int], rules: Rules) -> str:
 
 @dataclass
 class Unfamiliar:
-    """The categories in new rows that no training row had: how many rows have one, and an example, by column."""
+    """What new rows have and training rows had not, by column: values that are all missing, and categories.
+
+    Of categories that no training row had it is counted how many rows have one, with an example.
+    """
 
     rows: int = 0
+    absent: Counter[str] = field(default_factory=Counter)
     counts: Counter[str] = field(default_factory=Counter)
     examples: dict[str, str] = field(default_factory=dict)
 
@@ -191,13 +204,21 @@ class Unfamiliar:
         self.rows += len(columns[encodings[0].column])
         for encoding in encodings:
             column: Any = columns[encoding.column]
+            self.absent[encoding.column] += int(column.missing.sum())
             count, example = encoding.unfamiliar(column)
             if count:
                 self.counts[encoding.column] += count
                 self.examples.setdefault(encoding.column, example)
 
     def notes(self) -> Iterator[str]:
-        """What to warn of: where many rows have one."""
+        """What to warn of: columns without a value, and categories where many rows have one."""
+        empty = [repr(name) for name, count in self.absent.items() if count == self.rows >= ALL]
+        if empty:
+            one = len(empty) == 1
+            yield (
+                f"the column{'' if one else 's'} {listed(empty)} {'is' if one else 'are'} missing in all "
+                f"{self.rows:,} rows: a number is then the median of the training rows, and the model sees nothing"
+            )
         for name, count in self.counts.items():
             if count > UNFAMILIAR * self.rows:
                 yield (

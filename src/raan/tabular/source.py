@@ -22,7 +22,7 @@ from raan.tabular.reading import PARQUET
 from raan.tabular.sheet import Sheet, check_columns
 
 CHUNK = 20_000
-"""Rows that are in memory at a time."""
+"""Rows that are in memory at a time. Of a file without rows there is one chunk, which has none."""
 
 
 class Chunk(NamedTuple):
@@ -69,8 +69,8 @@ def _text_chunks(file: TextFile, names: tuple[str, ...]) -> Iterator[Chunk]:
         nonlocal read
         read = done
 
-    for block in blocks(file, names, range(len(names)), report=report):
-        for start in range(0, len(block), CHUNK):
+    for block in blocks(file, names, range(len(names)), report=report, empty=True):
+        for start in range(0, max(len(block), 1), CHUNK):  # a block without rows is one chunk
             batch = block.slice(start, CHUNK).rename_columns(list(names))
             yield Chunk(batch, partial(place_of, file, rows), read)
             rows += len(batch)
@@ -87,7 +87,8 @@ def _parquet(path: Path) -> Source:
 
 def _parquet_chunks(file: ParquetFile, path: Path, names: tuple[str, ...]) -> Iterator[Chunk]:
     done = 0
-    for batch in file.iter_batches(CHUNK):
+    none = file.schema_arrow.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], file.schema_arrow)]
+    for batch in file.iter_batches(CHUNK) if file.metadata.num_rows else none:
         yield Chunk(batch.rename_columns(list(names)), partial(_row, path, done), done + len(batch))
         done += len(batch)
 

@@ -19,20 +19,22 @@ FEWEST = 10  # rows of a class, and of the others, to judge an AUC by
 IDENTIFIERS = 100  # rows from which whole numbers that never repeat look like identifiers
 
 
-def leaks(
+def find_leaks(
     columns: Mapping[str, Plain], target: Codes, what: str, rows: Int[np.ndarray, "train"], seed: int
-) -> Iterator[str]:
-    """What to warn of where a column alone tells one value of the label or attribute from all others."""
+) -> dict[str, Message]:
+    """What to warn of, by column, where one alone tells one value of the label or attribute from all others."""
     known = rows[target.codes[rows] != UNKNOWN]
     sample = stream(seed, "leaks").permutation(known)[:SAMPLE]
+    found = {}
     for name, column in columns.items():
         auc = telling(column.take(sample), target.codes[sample], len(target.names))
         if auc.max() >= TELLING:
-            yield Message(
+            found[name] = Message(
                 f"the column {name!r} alone tells the {what} {target.names[auc.argmax()]!r} from the rest "
                 f"(AUC {auc.max():.3f} on {len(sample):,} training rows): {_ADVICE[what]} Leave it out by ",
                 ignoring(name),
             )
+    return found
 
 
 _ADVICE = {
@@ -85,14 +87,17 @@ def areas_under_curve(
 
 
 def identifiers(columns: Mapping[str, Plain]) -> Iterator[str]:
-    """What to warn of where whole numbers never repeat."""
-    for name, column in columns.items():
-        if len(column) >= IDENTIFIERS and column.is_identifier():
-            yield Message(
-                f"the column {name!r} is a whole number that differs in all {len(column):,} rows: "
-                "is it an identifier? Leave it out by ",
-                ignoring(name),
-            )
+    """What to warn of where whole numbers never repeat, though they may be a quantity."""
+    found = {name: len(column) for name, column in columns.items() if column.is_identifier()}
+    found = {name: rows for name, rows in found.items() if rows >= IDENTIFIERS}
+    if not found:
+        return
+    first, rows = next(iter(found.items()))
+    which = f"the column {first!r} is a whole number that differs"
+    if len(found) > 1:
+        which = f"the columns {listed(list(map(repr, found)))} are whole numbers that differ"
+    asked = "is it an identifier? Leave it" if len(found) == 1 else "is one an identifier? Leave it"
+    yield Message(f"{which} in all {rows:,} rows: {asked} out by ", ignoring(first))
 
 
 def tiny_cells(

@@ -5,35 +5,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from raan.errors import InputError, Message, Option
-from raan.fairness.groups import Codes, encode_attribute
+from raan.fairness.groups import Codes, cross_codes
+from raan.tabular.bins import as_groups
 from raan.tabular.columns import Numbers, Type, Words
 from raan.tabular.preprocessing import Rules
 from raan.tabular.sheet import Sheet
-
-
-def check_roles(
-    sheet: Sheet, label: str, attributes: Sequence[str], ignore: Sequence[str], types: Mapping[str, Type]
-) -> None:
-    """Raise a ValueError unless each name is a column's, and each column has one role."""
-    for argument, names in {"label": [label], "attribute": attributes, "ignore": ignore, "types": types}.items():
-        sheet.check_names(names, argument)
-    named = [label, *attributes, *ignore]
-    twice = next((name for name in named if named.count(name) > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"the column {twice!r}",
-            Message("is named twice in ", Option("label"), ", ", Option("attribute"), " and ", Option("ignore")),
-            "one role",
-        )
-    strange = next((kind for kind in types.values() if kind not in ("number", "category")), None)
-    if strange is not None:
-        raise InputError("types", f"holds {strange!r}", "'number' or 'category'")
-    if not attributes or len(named) == len(sheet.columns):
-        raise InputError(
-            sheet.name,
-            f"has {len(sheet.columns):,} columns, of which {len(named):,} are named",
-            Message("an ", Option("attribute"), ", and at least one more column to learn from"),
-        )
 
 
 def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) -> tuple[Sheet, Words, list[str]]:
@@ -54,13 +30,28 @@ def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) 
     return kept, classes.take(np.flatnonzero(~absent)), [f"the label {label!r} {said}, which are dropped"]
 
 
-def grouped(sheet: Sheet, attributes: Sequence[str], types: Mapping[str, Type], rules: Rules) -> Codes:
-    """The groups by the attribute columns, crossed where several; unknown where any of them is missing."""
-    columns = sheet.settle(attributes, types)
-    for name, column in columns.items():
-        _check_count(sheet, f"attribute {name!r}", column.as_words(), fewest=1, most=rules.groups)
-    values = np.stack([columns[name].objects for name in attributes], axis=1)
-    return encode_attribute(values, argument="attribute")
+def grouped(
+    sheet: Sheet, attributes: Sequence[str], types: Mapping[str, Type], rules: Rules
+) -> tuple[Codes, list[str]]:
+    """The groups by the attribute columns, crossed where several, and what to warn of: numbers that were binned.
+
+    A row is unknown where any of the columns is missing.
+    """
+    groups, notes = [], []
+    for name, column in sheet.settle(attributes, types).items():
+        words, note = as_groups(name, column)
+        _check_count(sheet, f"attribute {name!r}", words, fewest=1, most=rules.groups)
+        groups.append(words)
+        if note:
+            keep = Option("category", name, python=f"types={{{name!r}: 'category'}}")
+            notes.append(
+                Message(f"{note}; cut it beforehand for other bins, or to have a group of each pass ", keep)
+            )
+    crossed = cross_codes(groups)
+    if not crossed.names:
+        came = f"is missing in all {sheet.rows:,} rows, in one column or the other"
+        raise InputError(Option("attribute"), came, "at least one row where all are known")
+    return crossed, notes
 
 
 def _check_whole(sheet: Sheet, label: str, column: Numbers) -> None:

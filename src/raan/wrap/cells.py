@@ -64,7 +64,8 @@ def read_classes(y: Any) -> tuple[Shaped[np.ndarray, "class"], Int[np.ndarray, "
 
 def _check_known(column: Shaped[np.ndarray, "row"]) -> None:
     """An error if some row has no class; scikit-learn's own check of objects knows NaN only."""
-    unknown = int((encode_attribute(column, argument="y").codes == UNKNOWN).sum())
+    codes = encode_attribute(column, argument="y", allow_unknown=True, allow_quantity=True).codes
+    unknown = int((codes == UNKNOWN).sum())
     if unknown:
         raise ValueError(f"{unknown} of {len(column)} rows have none")
 
