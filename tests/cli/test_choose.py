@@ -54,7 +54,10 @@ def test_the_floor_can_be_lifted_and_one_may_choose_from_what_was_chosen(fitted,
     assert again["accuracy_drop"] == 0.08  # what is not given stays as it was
     gaps = [found["chosen"]["validation"]["demographic_parity_gap"] for found in (free, again)]
     assert gaps[0] <= gaps[1] + 1e-9
-    assert again["chosen"]["validation"]["worst_group_accuracy"] >= again["plain"]["validation"]["worst_group_accuracy"]
+    assert (
+        again["chosen"]["validation"]["worst_group_accuracy"]
+        >= again["plain"]["validation"]["worst_group_accuracy"]
+    )
 
 
 def test_the_most_accurate_model_within_a_limit(fitted, tmp_path):

@@ -157,6 +157,23 @@ def test_test_rows_that_contradict_the_promise_are_exit_code_1_and_everything_sa
     assert json.loads((tmp_path / "o" / "results.explain.json").read_text())["title"].startswith("Not fairer: ")
 
 
+def test_test_rows_of_their_own_judge_and_all_other_rows_train(tmp_path):
+    table, later = write_table(tmp_path / "a.csv", rows=700), write_table(tmp_path / "b.csv", rows=300, seed=1)
+    result = raan(
+        "fit", table, *FIT, *FOUND, "--test", later, "--ignore", "ci*", "--out", tmp_path / "o", "--minutes", SHORT,
+        "--json",
+    )  # fmt: skip
+    assert result.returncode in (0, 1), result.stderr
+    stated = json.loads(result.stdout)
+    model, rows = load(tmp_path / "o" / "model"), pd.read_csv(later)
+    assert model.columns == ("age", "score", "height")
+    right = (model.predict(rows) == rows["hired"]).mean()
+    assert stated["chosen"]["test"]["accuracy"] == pytest.approx(right, abs=1e-6)
+    (record, *_) = read(tmp_path / "o" / "results.jsonl")
+    assert record.counts("validation").sum() == 700
+    assert record.counts("test").sum() == 300
+
+
 def test_quiet_prints_nothing(tmp_path):
     table = write_table(tmp_path / "a.csv", rows=600)
     result = raan("fit", table, *FIT, "--accuracy-drop", 0, "--out", tmp_path / "o", "--minutes", SHORT, "--quiet")

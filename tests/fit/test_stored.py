@@ -26,7 +26,8 @@ def test_a_saved_model_predicts_the_users_rows_as_before(request, loaded, tmp_pa
 
 def test_a_choice_by_limits_and_an_allowance_is_the_same_after_loading(boosting, loaded, tmp_path):
     tight, free = (
-        boosting.frontier.choose(at_most={"demographic_parity": 0.02}, **more) for more in ({"accuracy_drop": 0.0}, {})
+        boosting.frontier.choose(at_most={"demographic_parity": 0.02}, **more)
+        for more in ({"accuracy_drop": 0.0}, {})
     )
     assert not np.array_equal(tight.weights_, free.weights_)
     for number, chosen in enumerate((tight, free)):
@@ -44,6 +45,4 @@ def test_a_model_whose_parts_do_not_fit_is_refused(loaded, boosting):
     with pytest.raises(CorruptModel, match="states the model 'TableClassifier'"):
         from_parts(Parts({**parts.plain, "kind": "TableClassifier"}, parts.tensors), None)
     with pytest.raises(CorruptModel, match="classes do not fit the 3 names"):
-        from_parts(
-            Parts({**parts.plain, "class_names": ("a", "b", "c")}, parts.tensors, parts.estimators), None
-        )
+        from_parts(Parts({**parts.plain, "class_names": ("a", "b", "c")}, parts.tensors, parts.estimators), None)

@@ -127,7 +127,6 @@ def _read(
     from raan.tabular.frame import from_frame
     from raan.tabular.preprocessing import Rules
 
-    more: dict[str, Any] = {} if test is None else {"test": test}
     return from_frame(
         data,
         label,
@@ -135,10 +134,10 @@ def _read(
         ignore=ignore or (),
         types=dict.fromkeys(category or (), "category"),
         keep_attribute=keep_attribute,
+        test=test,
         seed=seed,
         rules=Rules(missing=(*MISSING, *(missing or ()))),
         layout=layout,
-        **more,
     )
 
 
