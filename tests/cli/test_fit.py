@@ -114,10 +114,9 @@ def test_the_card_says_how_the_model_was_chosen_and_how_it_serves_each_group(fit
 
 
 def test_the_rule_is_kept_out_of_fold_and_json_says_so(tmp_path):
-    result = raan(
-        "fit", write_table(tmp_path / "a.csv", rows=1000), *FIT, *FOUND, "--out", tmp_path / "o", "--minutes", SHORT,
-        "--json", "--keep-attribute",
-    )  # fmt: skip
+    table = write_table(tmp_path / "a.csv", rows=1000)
+    wish = (*FOUND, "--keep-attribute", "--minutes", SHORT, "--json")
+    result = raan("fit", table, *FIT, *wish, "--out", tmp_path / "o")
     found = json.loads(result.stdout)
     assert result.returncode == (1 if found["broken_promises"] else 0)
     plain, chosen = found["plain"]["validation"], found["chosen"]["validation"]
@@ -159,10 +158,8 @@ def test_test_rows_that_contradict_the_promise_are_exit_code_1_and_everything_sa
 
 def test_test_rows_of_their_own_judge_and_all_other_rows_train(tmp_path):
     table, later = write_table(tmp_path / "a.csv", rows=700), write_table(tmp_path / "b.csv", rows=300, seed=1)
-    result = raan(
-        "fit", table, *FIT, *FOUND, "--test", later, "--ignore", "ci*", "--out", tmp_path / "o", "--minutes", SHORT,
-        "--json",
-    )  # fmt: skip
+    wish = (*FOUND, "--test", later, "--ignore", "ci*", "--minutes", SHORT, "--json")
+    result = raan("fit", table, *FIT, *wish, "--out", tmp_path / "o")
     assert result.returncode in (0, 1), result.stderr
     stated = json.loads(result.stdout)
     model, rows = load(tmp_path / "o" / "model"), pd.read_csv(later)

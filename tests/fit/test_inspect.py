@@ -30,7 +30,7 @@ def test_a_column_is_shuffled_with_all_of_its_features_and_matters_by_the_accura
     weights = boosting.frontier.weights_
     found = {name: (whole, by_group) for name, whole, by_group in probe.importance(weights, 2)}
     assert found["score"][0] > 0.05 > found["city"][0]
-    assert list(found)[0] == "score"
+    assert next(iter(found)) == "score"
     group = probe.group
     for whole, by_group in found.values():
         assert np.isclose(whole, np.average(by_group, weights=[(group == code).sum() for code in range(2)]))

@@ -17,7 +17,7 @@ def counts_of(*rights):
     return counts
 
 
-def test_test(outcome, plain, chosen, aim="equalized_odds"):
+def judged(outcome, plain, chosen, aim="equalized_odds"):
     """The outcome with these test rows; all switched rows are those that differ in number."""
     test = np.repeat(plain[None], len(outcome.test), axis=0)
     test[outcome.place] = chosen
@@ -31,11 +31,8 @@ def test_test(outcome, plain, chosen, aim="equalized_odds"):
     return replace(outcome, frontier=frontier, test=test, switched=switched)
 
 
-test_test.__test__ = False
-
-
 def test_what_test_rows_confirm_is_called_fairer(outcome):
-    kept = test_test(outcome, counts_of(900, 700), counts_of(850, 740))
+    kept = judged(outcome, counts_of(900, 700), counts_of(850, 740))
     assert kept.broken == ()
     assert fairer(kept)
     assert title(kept) == "hired in people.csv, fairer by sex"
@@ -43,7 +40,7 @@ def test_what_test_rows_confirm_is_called_fairer(outcome):
 
 
 def test_an_aim_that_is_no_better_on_test_rows_is_not_fairer_and_everything_says_so(outcome):
-    worse = test_test(outcome, counts_of(900, 800), counts_of(900, 790))
+    worse = judged(outcome, counts_of(900, 800), counts_of(900, 790))
     assert not fairer(worse)
     assert any("equalized-odds gap (sum) is 22.0 %, and the plain model's 20.0 %" in text for text in worse.broken)
     assert title(worse) == "Not fairer: hired in people.csv, by sex"
@@ -52,16 +49,16 @@ def test_an_aim_that_is_no_better_on_test_rows_is_not_fairer_and_everything_says
 
 
 def test_an_allowance_overdrawn_beyond_its_standard_error_is_a_broken_promise(outcome):
-    costly = test_test(outcome, counts_of(900, 800), counts_of(800, 800))  # 5 points, where 3 were allowed
+    costly = judged(outcome, counts_of(900, 800), counts_of(800, 800))  # 5 points, where 3 were allowed
     assert fairer(costly)
     assert any("it loses 5.0 points of accuracy where 3 were allowed" in text for text in costly.broken)
     assert title(costly).startswith("a promise is broken: ")
-    within = test_test(outcome, counts_of(900, 800), counts_of(835, 800))  # 3.25 points: within its error
+    within = judged(outcome, counts_of(900, 800), counts_of(835, 800))  # 3.25 points: within its error
     assert within.broken == ()
 
 
 def test_a_worst_group_below_plains_is_a_broken_promise_unless_the_floor_is_lifted(outcome):
-    fallen = test_test(outcome, counts_of(900, 750), counts_of(760, 700))
+    fallen = judged(outcome, counts_of(900, 750), counts_of(760, 700))
     assert any("accuracy 5.0 points below the plain model's" in text for text in fallen.broken)
     free = replace(fallen, frontier=fallen.frontier.choose(worst_group_drop=None, accuracy_drop=0.2))
     if free.place == fallen.place:

@@ -29,7 +29,7 @@ class AveragedNetworks:
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "row label"]:
         """The mean probability of each class."""
-        return np.mean([member.predict_proba(X) for member in self.members], axis=0)
+        return np.asarray(np.mean([member.predict_proba(X) for member in self.members], axis=0))
 
     def predict(self, X: Any) -> Int[np.ndarray, "row"]:
         """The class with the largest mean probability."""

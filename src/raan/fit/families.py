@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from raan.fairness.cells import cell_counts
 from raan.fit.rows import Rows
 from raan.fit.trade_off import Family, Weighted, plain_of
 from raan.frontier.decide import Judge
@@ -25,11 +26,13 @@ TIMED = (2_000, 8_000)
 SEARCH = 4.0
 """Seconds that the search for weights takes, about; it looks at so many rows at most, whatever the table."""
 
-MARGIN = 1.3
+MARGIN = 1.2
 """What is planned beyond what was measured: other programs take their share of the machine."""
 
-LEAST_ROWS = 2_000
-"""Fewer rows than this are never taken to save time."""
+LEAST_ROWS, LEAST_OF_CELL, MOST_OF_LEAST = 8_000, 20, 24_000
+"""To save time never fewer rows are taken than the first, nor so few that a class of a group has fewer than the
+second; but the last are always enough.
+"""
 
 
 @dataclass(frozen=True)
@@ -94,7 +97,8 @@ def tell_seconds(kind: Kind, rows: Rows) -> Callable[[int], float]:
         seen = size * (FOLDS - 1) / FOLDS
         fit = fixed * models + growing * seen * (classes + groups)
         ask = asked * models * (size / FOLDS + len(rows.test))
-        return MARGIN * (FOLDS * (fit + ask) + SEARCH * (min(size, 30_000) / 30_000 + size / 1_000_000))
+        search = SEARCH * (min(size, 30_000) / 30_000 + size / 1_000_000)
+        return float(MARGIN * (FOLDS * (fit + ask) + search))
 
     return seconds
 
@@ -116,6 +120,8 @@ def fit_in_time(seconds: Callable[[int], float], rows: Rows, budget: float) -> R
     most = len(rows.training)
     if seconds(most) <= budget:
         return rows
-    sizes = np.geomspace(most, min(LEAST_ROWS, most), 60)
+    cells = cell_counts(rows.label(rows.training), rows.group(rows.training))
+    least = max(LEAST_ROWS, min(MOST_OF_LEAST, LEAST_OF_CELL * most // max(int(cells.min()), 1)))
+    sizes = np.geomspace(most, min(least, most), 60)
     within = (int(size) for size in sizes if seconds(int(size)) <= budget)
     return rows.few(next(within, int(sizes[-1])))

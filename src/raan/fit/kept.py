@@ -58,9 +58,12 @@ def recall(folder: Path, frontier: FairFrontier) -> Outcome:
 
 def _facts(stored: dict[str, Any]) -> Facts:
     """The facts, lists as tuples again."""
-    values = {field.name: stored[field.name] for field in fields(Facts)}
+    values: dict[str, Any] = {field.name: stored[field.name] for field in fields(Facts)}
     values["cells"] = tuple(tuple(row) for row in values["cells"])
-    return Facts(**{name: tuple(value) if isinstance(value, list) else value for name, value in values.items()})
+    again: dict[str, Any] = {
+        name: tuple(each) if isinstance(each, list) else each for name, each in values.items()
+    }
+    return Facts(**again)
 
 
 def _scores(several: Sequence[Any]) -> tuple[GroupScores, ...]:

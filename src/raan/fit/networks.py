@@ -278,9 +278,9 @@ def look(model: Model, ground: Ground, settings: int) -> tuple[np.ndarray, np.nd
 def _average(model: Model, table: Table, settings: int) -> Int[np.ndarray, "setting row"]:
     """The likeliest class of all rows by the mean probability over the folds."""
     parts = []
-    for rows in torch.arange(table.rows).split(CHUNK):
+    for rows in torch.split(torch.arange(table.rows), CHUNK):
         logit = outputs(model, table, rows.expand(settings * FOLDS, -1)).logit
-        mean = logit.double().softmax(-1).unflatten(0, (settings, FOLDS)).mean(1)
+        mean = logit.double().softmax(-1).reshape(settings, FOLDS, len(rows), -1).mean(1)
         parts.append(mean.argmax(-1).to(torch.int8).numpy(force=True))
     return np.concatenate(parts, axis=1)
 

@@ -45,7 +45,7 @@ def _runs(trade_off: TradeOff) -> Iterator[tuple[str, dict[str, Any], list[int],
 def _record(
     fit: Fit, trade_off: TradeOff, method: str, dials: dict[str, Any], steps: list[int], places: list[int]
 ) -> Record:
-    defined = {
+    defined: dict[str, Any] = {
         "data_hash": _data_hash(fit),
         "method": method,
         "seed": fit.wish.seed,
