@@ -146,8 +146,10 @@ def _fit(loaded: Loaded, wish: Wish, begun: float, show_time: Callable[[str, flo
     from raan.fit.clock import Clock
     from raan.fit.fit import fit as fit_all
 
-    kept_back = min(20.0, 2 + 0.08 * wish.seconds)
-    clock = Clock(wish.seconds - (monotonic() - begun) - kept_back, show_time)
+    # Explaining and writing takes the longer, the longer reading took: the table, or the machine, is the same.
+    read = monotonic() - begun
+    kept_back = min(2 + 0.05 * wish.seconds + 2 * read, 0.3 * wish.seconds)
+    clock = Clock(wish.seconds - read - kept_back, show_time)
     try:
         return fit_all(loaded, wish, clock)
     except KeyboardInterrupt:
