@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 from raan.cli.audit import audit
+from raan.cli.choose import choose
 from raan.cli.console import SeveralValues, run
 from raan.cli.data import data_app
 from raan.cli.demo import demo
@@ -21,6 +22,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=SeveralValues)(fit)
+app.command(cls=SeveralValues)(choose)
 app.command(cls=SeveralValues)(predict)
 app.command(cls=SeveralValues)(audit)
 app.command()(study)

@@ -69,6 +69,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         weights_: the chosen weights, [class, group].
         promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
         models_: the posteriors of the folds; predictions average them.
+        judge_: the training rows with their posterior out of fold, which judged; not in a file that was saved.
     """
 
     def __init__(
