@@ -43,7 +43,7 @@ def fit(
     no_floor: NoFloor = False,
     confidence: Annotated[
         float, typer.Option(min=0.5, max=0.999, help="How sure both allowances are kept on new rows.")
-    ] = 0.84,
+    ] = CONFIDENCE,
     test: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="Test rows of their own; else a fifth of DATA is kept back."),

@@ -8,7 +8,7 @@ import numpy as np
 
 from raan.errors import MissingExtra, is_installed
 from raan.fairness.aims import AIMS
-from raan.fairness.rule import ACCURACY_DROP
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 from raan.fit.clock import Clock
 from raan.fit.families import BOOSTING, LOGISTIC, TIMED, Kind, fit_family, fit_in_time, tell_seconds
 from raan.fit.rows import Rows, judge_groups
@@ -31,7 +31,7 @@ class Wish:
     aim: str = "equalized_odds"
     accuracy_drop: float = ACCURACY_DROP
     worst_group_drop: float | None = 0.0
-    confidence: float = 0.84
+    confidence: float = CONFIDENCE
     seconds: float = 300.0
     seed: int = 0
 

@@ -14,14 +14,12 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from raan.fairness.frontier import Frontier
-from raan.frontier.decide import Judge, Weights
+from raan.frontier.decide import Counted, Judge, Weights
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import Chain
 from raan.frontier.search import Tried
 
 Rowwise = Int[np.ndarray, "row"]
-Counted = tuple[Float[np.ndarray, "point part label slot prediction"], Float[np.ndarray, "point part label slot"]]
-"""Counts of each point's decisions, and the rows right at one of point and reference only."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,10 +71,10 @@ class Given:
         return replace(self, decided=self.decided[:1])
 
     def against(self, reference: Rowwise) -> Counted:
-        """All points counted, and held against a reference's decisions."""
+        """All points counted, and held against a reference's decisions; no posterior is there to smooth by."""
         found = [self._against(decided, reference) for decided in self.decided]
         counts, switched = (np.stack(each) for each in zip(*found, strict=True))
-        return counts, switched
+        return Counted(counts, switched, counts)
 
     def _against(self, decided: np.ndarray, reference: Rowwise) -> tuple[np.ndarray, np.ndarray]:
         classes, groups = self.shape
@@ -155,10 +153,10 @@ def settle(families: Sequence[Family]) -> Settled:
     own = trade_offs[families.index(reference)]
     fairer = [each for each in trade_offs if each.place]
     tables = [(own.frontier.frontier_, 0), *((each.frontier.frontier_, each.place) for each in fairer)]
-    counts, switched = (
-        np.stack([getattr(frontier, name)[place] for frontier, place in tables]) for name in ("counts", "switched")
+    counts, switched, smoothed = (
+        np.stack([getattr(frontier, name)[place] for frontier, place in tables]) for name in Counted._fields
     )
-    taken = int(own.frontier.frontier_.rule.choose(counts, counts[0], switched=switched))
+    taken = int(own.frontier.frontier_.rule.choose(counts, counts[0], switched=switched, smoothed=smoothed))
     return Settled(reference, trade_offs, fairer[taken - 1] if taken > 0 else own)
 
 
@@ -173,11 +171,11 @@ def _hold_against(family: Family, reference: Family) -> TradeOff:
     """The family's points after the plain model that all are held against."""
     held, test = reference.held_out.plain, reference.test.plain
     tried = Tried(family.frontier.tried_.weights, *family.held_out.against(held))
-    counts, switched = (each[:, 0] for each in family.test.against(test))
+    counts, switched, _ = (each[:, 0] for each in family.test.against(test))
     shift = 0
     if family is not reference:
         tried, shift = Tried(np.ones_like(tried.weights[:1]), *reference.held_out.first.against(held)) + tried, 1
-        before = [each[:, 0] for each in reference.test.first.against(test)]
+        before = [each[:, 0] for each in reference.test.first.against(test)[:2]]
         counts, switched = (np.concatenate(pair) for pair in zip(before, (counts, switched), strict=True))
     frontier = copy.copy(family.frontier)
     frontier.tried_ = tried
@@ -201,8 +199,7 @@ def plain_of(frontier: FairFrontier) -> FairFrontier:
     ]
     plain.groups_ = ("all",)
     first = frontier.tried_.counts[:1]
-    plain.tried_ = Tried(
-        np.ones((1, classes, 1)), np.zeros((*first.shape[:3], 2, classes)), np.zeros((*first.shape[:3], 2))
-    )
+    nothing = np.zeros((*first.shape[:3], 2, classes))
+    plain.tried_ = Tried(np.ones((1, classes, 1)), nothing, nothing[..., 0], nothing)
     plain.weights_, plain.frontier_ = plain.tried_.weights[0], Frontier.empty()
     return plain

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from raan.errors import InputError, InputTypeError, Option
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
-from raan.fairness.rule import ACCURACY_DROP, Rule
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
 from raan.frontier.decide import Judge, decide, score
 from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute, soften
 from raan.frontier.promise import promise, warn_levelling
@@ -79,7 +79,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         aim: str = "equalized_odds",
         accuracy_drop: float = ACCURACY_DROP,
         worst_group_drop: float | None = 0.0,
-        confidence: float = 0.9,
+        confidence: float = CONFIDENCE,
         attribute_estimator: Any = None,
         factorisation: str = "chain",
         attribute_at_prediction: bool = False,
