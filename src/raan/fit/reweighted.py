@@ -24,7 +24,7 @@ from raan.wrap.fitting import fit_weighted
 
 METHOD = "AANReweighting"
 
-FOLDS, PLANS = 3, 28
+FOLDS, PLANS = 3, 7
 """The folds of a search, and about how many weights it judges: a fit for each fold."""
 
 FIXED, GROWING = 0.25, 0.65
@@ -141,7 +141,7 @@ def _search(rows: Rows, search: Search, rule: Rule, clock: Clock) -> Frontier:
         folds=FOLDS,
         min_count=max(2, min(20, smallest)),
         random_state=rows.seed,
-        verbose=lambda done, most: clock.tick(METHOD, search.seconds / PLANS if done else 0.0),
+        verbose=lambda done, most: clock.tick(METHOD, search.seconds / (PLANS * FOLDS) if done else 0.0),
     )
     model.fit(rows.features(train), rows.label(train), sensitive_features=rows.groups(train))
     return model.frontier_
@@ -149,14 +149,13 @@ def _search(rows: Rows, search: Search, rule: Rule, clock: Clock) -> Frontier:
 
 def _describe(point: Point) -> dict[str, str]:
     """The weights and the threshold of a point, for the records."""
-    values = {"exponents": _plan(point).exponents, "temperature": point.temperature, "threshold": point.threshold}
-    return {"balance": point.balance, **{name: str(value) for name, value in values.items()}}
+    return {name: str(value) for name, value in point.what.items() if name != "fit"}
 
 
 def _plan(point: Point) -> Plan:
     """The weights that a point of the search was fitted with."""
-    exponents = (value for name, value in point.what.items() if name.startswith("exponent of "))
-    return Plan(point.balance, tuple(each for each in exponents if each is not None), point.temperature)
+    weights = [value for name, value in point.what.items() if name.startswith("weight of ")]
+    return Plan(np.reshape(weights, (2, -1)), point.temperature)
 
 
 def _run(rows: Rows, fitted: Sequence[AANReweighting], hyperparameters: dict[str, Any]) -> Run:
@@ -177,7 +176,8 @@ def _points_of(frontier: Frontier, rows: Rows) -> Iterator[Point]:
     local = len(rows.split.train) <= MOST_LOCAL_ROWS
     usable = [place for place, point in enumerate(frontier) if local or not math.isfinite(point.temperature)]
     rules = (frontier.rule, *(replace(frontier.rule, accuracy_drop=drop) for drop in ALLOWANCES))
-    best = (int(rule.choose(frontier.counts[usable], frontier.plain.counts)) for rule in rules)
+    counts, switched = frontier.counts[usable], None if frontier.switched is None else frontier.switched[usable]
+    best = (int(rule.choose(counts, frontier.plain.counts, switched=switched)) for rule in rules)
     yield from (frontier[usable[place]] for place in dict.fromkeys(best) if place > 0)
 
 
@@ -185,11 +185,12 @@ def _fit_points(rows: Rows, points: Sequence[Point], clock: Clock) -> Iterator[A
     """Each point fitted on all training rows; points of the same weights share a fit."""
     estimator, train = boosting(rows.seed), rows.split.train
     features, label = rows.features(train), rows.label(train)
-    weights = PlannedWeights(Cells.of(label, rows.groups(train)), partial(embed, features, None, len(label)))
-    fits: dict[Plan, Any] = {}
+    cells = Cells.of(label, rows.groups(train))
+    weights = PlannedWeights(*cells.codes, partial(embed, features, None, len(label)))
+    fits: dict[int, Any] = {}
     for point in points:
-        plan = _plan(point)
-        if plan not in fits:
+        if point.fit not in fits:
             clock.tick(METHOD)
-            fits[plan] = fit_weighted(estimator, features, label, weights(plan))
-        yield AANReweighting.from_fitted(estimator, fits[plan], point.threshold)
+            weight = weights(_plan(point)) if point.fit else None
+            fits[point.fit] = fit_weighted(estimator, features, label, weight)
+        yield AANReweighting.from_fitted(estimator, fits[point.fit], point.threshold)

@@ -50,11 +50,11 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     weights are those of `raan.aan_weights` with the given temperature, balance and strength.
 
     With `aim` these three are not used: a weight for each (class, attribute) cell is taken from the frontier of
-    `FairFrontier`, together with one threshold on the estimator's scores. The frontier's models are fitted once, in
-    folds, by the estimator's own kind, or by logistic regression where it gives no probabilities. The estimator is
-    then refitted, in folds, with two or three of the best weights at most. What is refitted is judged by
-    predictions for training rows that were left out of the fit, against the plain estimator, judged alike. Taken is
-    the best for the aim within both allowances. With more than two classes the threshold stays the estimator's.
+    `FairFrontier`, fitted once by the estimator's own kind (by logistic regression where it gives no
+    probabilities), together with one threshold on the estimator's scores. Two or three weights are refitted at
+    most, in folds, and judged by predictions for training rows that were left out, against the plain estimator,
+    judged alike. Taken is the best for the aim within both allowances. With more than two classes the threshold
+    stays the estimator's.
 
     The result is one classifier, deterministic if the estimator is, and needs no attribute to predict.
 

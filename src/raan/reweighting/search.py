@@ -1,9 +1,8 @@
-"""The weights and the threshold that serve an aim best: found on the frontier of one cross-fitted posterior, then
-refitted, a handful of them.
+"""The weights and the threshold that serve an aim best: taken from the frontier of a posterior, and refitted.
 
-Training with weights w on the cells tends to the decisions of w on the posterior, so the frontier says which weights
-are worth a fit. A fit is not all that the posterior says: how far its counts are off is added to the whole frontier
-before the next weights are taken from there, until one of them keeps what the frontier had promised.
+Training with weights w on the cells tends to the decisions of w on the posterior, so the frontier says which
+weights are worth a fit. A fit does not keep all of that: how far its counts are off is added to the whole frontier
+before the next weights are taken from it, until some keep what the frontier promised.
 """
 
 import warnings
@@ -35,8 +34,13 @@ TEMPERATURES = (0.5, 0.2)
 promise: they seldom win.
 """
 
-SPARE = 0.5
-"""Standard errors that the first weights have to spare: a refit loses a little more than the posterior says."""
+SPARE = 0.15
+"""The share of the allowance that the first weights have to spare where the aim is a gap: a refit loses a little more
+accuracy than the posterior says. For the worst group the threshold makes up for it.
+"""
+
+KEPT = 0.75
+"""The share of the promised gain that is enough, unless the noise of the aim is larger than the rest."""
 
 APART = 0.05
 """Weights with smaller ratios between them than this, as logarithms, are the same."""
@@ -122,14 +126,15 @@ def search(refits: Refits, tried: frontier.Tried, has_threshold: bool) -> None:
     weights = weights * size.sum() / (weights * size).sum((1, 2), keepdims=True)  # mean 1
     rule, new = refits.rule, np.full(len(usable), True)
     new[0] = False  # the plain weights
-    strict = replace(rule, margin=rule.margin + SPARE) if rule.margin else rule
-    place = int(strict.choose(counts, counts[0], switched=switched))
-    promised = float(rule.wish(counts, counts[0], switched=switched).min()) + rule.noise
+    strict = rule if rule.goal.more_is_better else replace(rule, accuracy_drop=(1 - SPARE) * rule.accuracy_drop)
+    place = next((int(p) for r in (strict, rule) if (p := r.choose(counts, counts[0], switched=switched)) > 0), 0)
+    wish = rule.wish(counts, counts[0], switched=switched)
+    enough = wish.min() + max((1 - KEPT) * (wish[0] - wish.min()), rule.noise)
     for _ in range(most_plans(rows)):
         if place < 0 or not new[place]:
             return
         judged = refits.refit(Plan(weights[place]))
-        if refits.wish(judged) <= promised:
+        if refits.wish(judged) <= enough:
             return
         new &= _differ(weights, weights[place], has_threshold)
         corrected = np.clip(counts + judged.counts[0] - counts[place], 0, counts[0].sum(-1, keepdims=True))
