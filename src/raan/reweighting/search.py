@@ -26,17 +26,15 @@ from raan.reweighting.posterior import Vectors, fit_posterior
 HANDFUL, PAIR = 3, 2
 """Weights that are refitted at most; the second where rows are many, and a fit is dear."""
 
-FEW_ROWS = 20_000
-"""Rows that are still few."""
+FEW_ROWS, FEWEST_ROWS = 20_000, 5_000
+"""Rows up to which a handful is refitted, and up to which temperatures are tried."""
 
 TEMPERATURES = (0.5, 0.2)
-"""The temperatures tried for the shape within cells of the best weights, where rows are few and no refit keeps the
-promise: they seldom win.
-"""
+"""The temperatures tried for the shape within cells where the handful kept no promise: they seldom win."""
 
 SPARE = 0.15
-"""The share of the allowance that the first weights have to spare where the aim is a gap: a refit loses a little more
-accuracy than the posterior says. For the worst group the threshold makes up for it.
+"""The share of the allowance that the first weights have to spare where the aim is a gap: a refit loses a little
+more accuracy than the posterior says. For the worst group the threshold makes up for it.
 """
 
 KEPT = 0.75
@@ -112,19 +110,24 @@ def tune(judge: Judge, weights: RowWeights, rule: Rule, vectors: Vectors, seed: 
 
     first = judge.count(plain, plain)
     refits = Refits(rule.judged_by(first.counts[0]), refit, first)
-    search(refits, tried, judge.has_threshold)
+    usable = (tried.weights > 0).all((1, 2))
+    points = (each[usable] for each in (tried.weights, tried.counts.sum(1), tried.switched.sum(1)))
+    search(refits, *points, has_threshold=judge.has_threshold)
     return refits
 
 
-def search(refits: Refits, tried: frontier.Tried, has_threshold: bool) -> None:
-    """Refit weights from the frontier until one of them keeps its promise, or a handful has not."""
-    usable = np.flatnonzero((tried.weights > 0).all((1, 2)))
-    weights, counts, switched = (
-        each[usable] for each in (tried.weights, tried.counts.sum(1), tried.switched.sum(1))
-    )
+def search(
+    refits: Refits,
+    weights: decide.Weights,
+    counts: Float[np.ndarray, "point label attribute prediction"],
+    switched: Float[np.ndarray, "point label attribute"],
+    *,
+    has_threshold: bool,
+) -> None:
+    """Refit weights of the frontier's points, the plain one first, until some keep what it promised."""
     rows, size = int(counts[0].sum()), counts[0, :, :-1].sum(-1)
     weights = weights * size.sum() / (weights * size).sum((1, 2), keepdims=True)  # mean 1
-    rule, new = refits.rule, np.full(len(usable), True)
+    rule, new = refits.rule, np.full(len(weights), True)
     new[0] = False  # the plain weights
     strict = rule if rule.goal.more_is_better else replace(rule, accuracy_drop=(1 - SPARE) * rule.accuracy_drop)
     place = next((int(p) for r in (strict, rule) if (p := r.choose(counts, counts[0], switched=switched)) > 0), 0)
@@ -148,7 +151,7 @@ def most_fits(judge: Judge) -> int:
     """How many fits in folds there are at most: of the posterior, of the plain estimator if need be, of plans."""
     rows = len(judge.fold)
     plain = 0 if hasattr(judge.estimator, "predict_proba") else 1
-    tempered = len(TEMPERATURES) if rows <= FEW_ROWS else 0
+    tempered = len(TEMPERATURES) if rows <= FEWEST_ROWS else 0
     return (int(judge.fold.max()) + 1) * (1 + plain + most_plans(rows) + tempered)
 
 
@@ -168,7 +171,7 @@ def _differ(
 
 def temperatures(rows: int) -> Iterator[float]:
     """The finite temperatures that are tried: none where rows are many; a warning where there is no torch."""
-    if rows > FEW_ROWS:
+    if rows > FEWEST_ROWS:
         return
     if is_installed("torch"):
         yield from TEMPERATURES
