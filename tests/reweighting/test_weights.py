@@ -16,7 +16,7 @@ from problems import problem
 from raan import aan_weights
 from raan.reweighting import AANReweighting
 from raan.reweighting.embedding import embed, standardised
-from raan.reweighting.plans import Plan, PlannedWeights
+from raan.reweighting.plans import Plan, weigh_rows
 from reweighting.people import Spy, people
 
 
@@ -182,22 +182,9 @@ def test_planned_weights_are_those_of_aan_weights(groups, temperature):
         expected = aan_weights(
             vectors, y, np.where(a < 0, None, a), temperature=temperature, balance=totals, strength=1.0
         )
-    weights = PlannedWeights(y, a, lambda: vectors)
-    np.testing.assert_allclose(weights(Plan(mean, temperature)), expected, rtol=1e-9)
-    assert weights(Plan()) is None
-
-
-def test_other_weights_of_cells_cost_no_new_pass_over_the_pairs(monkeypatch):
-    p = problem(rows=60, classes=2, attributes=2)
-    vectors, y, a = p.arrays()[:3]
-    embedded = []
-    weights = PlannedWeights(y, a, lambda: embedded.append(1) or vectors)
-    weights(Plan(np.ones((2, 2))))
-    assert not embedded, "temperature inf needs no embedding"
-    weights(Plan(np.ones((2, 2)), 0.5))
-    monkeypatch.setattr("raan.neighbourhood.stream.exact_weights", None)
-    weights(Plan(np.array([[1.0, 2.0], [3.0, 4.0]]), 0.5))
-    assert len(embedded) == 1
+    found = weigh_rows(Plan(mean, temperature), y, a, lambda: vectors)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert weigh_rows(Plan(), y, a, lambda: vectors) is None
 
 
 @pytest.mark.parametrize(

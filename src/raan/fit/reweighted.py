@@ -18,7 +18,7 @@ from raan.fit.rows import Rows
 from raan.fit.runs import Outcome, Run, Step
 from raan.reweighting.embedding import embed
 from raan.reweighting.estimator import AANReweighting
-from raan.reweighting.plans import Plan, PlannedWeights
+from raan.reweighting.plans import Plan, weigh_rows
 from raan.wrap.cells import Cells
 from raan.wrap.fitting import fit_weighted
 
@@ -186,11 +186,11 @@ def _fit_points(rows: Rows, points: Sequence[Point], clock: Clock) -> Iterator[A
     estimator, train = boosting(rows.seed), rows.split.train
     features, label = rows.features(train), rows.label(train)
     cells = Cells.of(label, rows.groups(train))
-    weights = PlannedWeights(*cells.codes, partial(embed, features, None, len(label)))
+    vectors = partial(embed, features, None, len(label))
     fits: dict[int, Any] = {}
     for point in points:
         if point.fit not in fits:
             clock.tick(METHOD)
-            weight = weights(_plan(point)) if point.fit else None
+            weight = weigh_rows(_plan(point), *cells.codes, vectors) if point.fit else None
             fits[point.fit] = fit_weighted(estimator, features, label, weight)
         yield AANReweighting.from_fitted(estimator, fits[point.fit], point.threshold)

@@ -25,7 +25,7 @@ from raan.progress import progress_bars
 from raan.reweighting.checks import check_parameters, warn_unknown
 from raan.reweighting.embedding import embed
 from raan.reweighting.judge import Judge
-from raan.reweighting.plans import PlannedWeights
+from raan.reweighting.plans import weigh_rows
 from raan.reweighting.search import most_fits, tune
 from raan.reweighting.weights import aan_weights
 from raan.wrap.cells import Cells, class_name, read_classes
@@ -246,18 +246,18 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         warn_unknown(cells)
         names = keep_judged(cells.attribute, cells.count, self.min_count).names
         vectors = partial(embed, X, self.embedding, len(group))
-        planned = PlannedWeights(cells.label, group, vectors)
+        weigh = partial(weigh_rows, label=cells.label, group=group, vectors=vectors)
         rule = Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=float(norm.ppf(self.confidence)))
         seed = int(np.random.default_rng().integers(2**31) if self.random_state is None else self.random_state)
         with self._judge(X, cells, group, len(names), given, seed) as judge:
-            refits = tune(judge, lambda plan: _product(planned(plan), given), rule, vectors, seed)
+            refits = tune(judge, lambda plan: _product(weigh(plan), given), rule, vectors, seed)
         classes = map(class_name, cells.classes.tolist())
         self.frontier_ = refits.frontier(tuple(f"{y} × {a}" for y, a in product(classes, names)))
         chosen = self.frontier_.chosen
         self.threshold_ = chosen.threshold
         if self.frontier_.chosen_place:
             warn_levelling(self.frontier_.plain.counts, chosen.counts)
-        return planned(refits.found[int(chosen.fit)][0])
+        return weigh(refits.found[int(chosen.fit)][0])
 
     @contextmanager
     def _judge(

@@ -1,19 +1,15 @@
 """The posterior of (class, group) cells whose frontier the weights are taken from."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-from jaxtyping import Float
 from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from raan.frontier.posterior import Posterior, Recipe, cross_fit
 from raan.reweighting.judge import Judge
-
-Vectors = Callable[[], Float[np.ndarray, "row dim"]]
-"""Makes a vector of numbers for each row."""
+from raan.reweighting.plans import Vectors
 
 
 def fit_posterior(judge: Judge, vectors: Vectors, seed: int) -> Posterior:

@@ -20,8 +20,8 @@ from raan.fairness.rule import Rule
 from raan.frontier import decide
 from raan.frontier import search as frontier
 from raan.reweighting.judge import Judge, Judged
-from raan.reweighting.plans import Plan, RowWeights
-from raan.reweighting.posterior import Vectors, fit_posterior
+from raan.reweighting.plans import Plan, Vectors
+from raan.reweighting.posterior import fit_posterior
 
 HANDFUL, PAIR = 3, 2
 """Weights that are refitted at most; the second where rows are many, and a fit is dear."""
@@ -96,17 +96,23 @@ class Refits:
         return Frontier(what, counts, self.rule, 0, switched)
 
 
-def tune(judge: Judge, weights: RowWeights, rule: Rule, vectors: Vectors, seed: int) -> Refits:
+def tune(
+    judge: Judge,
+    weigh: Callable[[Plan], Float[np.ndarray, "row"] | None],
+    rule: Rule,
+    vectors: Vectors,
+    seed: int,
+) -> Refits:
     """The frontier of a posterior that is fitted in the judge's folds, and what of it was refitted."""
     posterior = fit_posterior(judge, vectors, seed)
     gives = hasattr(judge.estimator, "predict_proba")
-    plain = judge.read(posterior) if gives else judge.ask(weights(Plan()))
+    plain = judge.read(posterior) if gives else judge.ask(weigh(Plan()))
     rows = judge.rows
     whole = decide.Judge(posterior, rows.label, rows.group, np.zeros_like(rows.label), 1)
     tried = frontier.search(whole, rule, seed)
 
     def refit(plan: Plan) -> Judged:
-        return judge.count(judge.ask(weights(plan)), plain)
+        return judge.count(judge.ask(weigh(plan)), plain)
 
     first = judge.count(plain, plain)
     refits = Refits(rule.judged_by(first.counts[0]), refit, first)
