@@ -305,9 +305,11 @@ def test_a_choice_that_levels_down_warns():
     model = AANReweighting(
         LogisticRegression(), aim="demographic_parity", accuracy_drop=0.3, worst_group_drop=None
     )
-    with pytest.warns(UserWarning, match="one class for all") as caught:
+    with (
+        pytest.warns(UserWarning, match="one class for all"),
+        pytest.warns(UserWarning, match="levels down"),
+    ):
         model.fit(np.c_[y + rng.normal(size=2000), a], y, sensitive_features=a)
-    assert caught[0].filename == __file__
 
 
 def test_weights_by_class_do_not_reach_the_models_of_groups():

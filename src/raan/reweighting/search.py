@@ -73,7 +73,7 @@ class Refits:
     @property
     def reference(self) -> Float[np.ndarray, "label attribute prediction"]:
         """The counts of the plain estimator at its own threshold."""
-        return self.plain.counts[0]
+        return np.asarray(self.plain.counts[0])
 
     def wish(self, judged: Judged) -> float:
         """How far the best threshold is from the aim; infinity where none is allowed."""
