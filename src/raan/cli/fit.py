@@ -15,7 +15,7 @@ import typer
 from raan.cli.console import errors, time_bar
 from raan.cli.options import AimOption, Data, Decimal, Delimiter, Encoding, Json, Points, Quiet
 from raan.cli.outcome import BROKEN, has_trade_off, show, summarise, write
-from raan.fairness.rule import ACCURACY_DROP
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 
 if TYPE_CHECKING:
     from raan.fit.fit import Fit, Wish

@@ -87,7 +87,7 @@ def aan_weights(
     _warn_alone(alone, groups)
     weight = shape_weights(vectors, *codes, "group" if balance == "group" else "sample", temperature, progress)
     if balance not in ("group", "sample"):
-        weight = _with_totals(weight, *codes, _totals(balance, cell_counts(*codes), classes, groups))
+        weight = set_totals(weight, *codes, _totals(balance, cell_counts(*codes), classes, groups))
     weight = (1 - strength) + strength * np.where(alone, 1, weight)
     return vectors.new_tensor(weight) if is_tensor(embedding) else weight
 
@@ -121,7 +121,7 @@ def shape_weights(
     return exact_weights(points, *codes, anchors, temperature, progress).numpy(force=True)
 
 
-def _with_totals(
+def set_totals(
     weight: Float[np.ndarray, "row"],
     label: Int[np.ndarray, "row"],
     attribute: Int[np.ndarray, "row"],
