@@ -1,13 +1,10 @@
 """The posterior of (class, group) cells whose frontier the weights are taken from."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
-from raan.frontier.posterior import Posterior, Recipe, cross_fit
+from raan.frontier.posterior import Posterior, Recipe, cross_fit, soften
 from raan.reweighting.judge import Judge
 from raan.reweighting.plans import Vectors
 
@@ -22,7 +19,7 @@ def fit_posterior(judge: Judge, vectors: Vectors, seed: int) -> Posterior:
         label = LogisticRegression(max_iter=1000)
         rows = replace(rows, X=vectors(), y=rows.label)
     _, posterior = cross_fit(
-        Recipe(label, _without_class_weights(label)),
+        Recipe(label, soften(label)),
         rows,
         folds=int(judge.fold.max()) + 1,
         repeats=1,
@@ -31,13 +28,3 @@ def fit_posterior(judge: Judge, vectors: Vectors, seed: int) -> Posterior:
         show=lambda done, total: judge.show(),
     )
     return posterior
-
-
-def _without_class_weights(estimator: Any) -> Any:
-    """The estimator for groups instead of classes, for which weights by the user's classes mean nothing."""
-    named = {
-        name: None
-        for name, value in estimator.get_params().items()
-        if name.endswith("class_weight") and isinstance(value, Mapping)
-    }
-    return clone(estimator).set_params(**named) if named else estimator
