@@ -1,40 +1,15 @@
 """The report in a real browser: Chromium without a window, driven by selenium."""
 
 import base64
-import json
-import shutil
-import time
-from pathlib import Path
 
 import pytest
 
+from browser.driving import HOSTILE, becomes, hover, press, requests, show
 from raan.report.content import Content
 from raan.report.page import write_page
 from report.records import as_records, explanation, line, study
 
-webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-
-HOSTILE = (
-    "<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>"
-    '<a href="javascript:window.hacked=1">here</a>%{x}{{7*7}}</title></style>'
-)
 WIDTHS = (400, 1600)
-
-
-@pytest.fixture(scope="module")
-def browser():
-    binary, service = shutil.which("chromium"), shutil.which("chromedriver")
-    if not (binary and service):
-        pytest.skip("no chromium or no chromedriver here: apt-get install chromium chromium-driver")
-    options = webdriver.ChromeOptions()
-    options.binary_location = binary
-    for argument in ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"):
-        options.add_argument(argument)
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(service))
-    driver.set_script_timeout(60)
-    yield driver
-    driver.quit()
 
 
 @pytest.fixture(scope="module")
@@ -66,93 +41,13 @@ def hostile(tmp_path_factory):
     return path
 
 
-def show(browser, path: Path, width=1600, height=1000, scheme="light"):
-    """Open the page in a window of this size, and draw every figure as scrolling would."""
-    window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
-    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
-    features = [{"name": "prefers-color-scheme", "value": scheme}]
-    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
-    for log in ("browser", "performance"):
-        browser.get_log(log)  # what earlier pages left
-    browser.get(path.as_uri())
-    browser.execute_async_script(
-        """
-        const done = arguments[0], charts = [...document.querySelectorAll(".chart")];
-        const next = () => {
-          const chart = charts.find((each) => !each.querySelector(".main-svg"));
-          if (!chart) return done();
-          chart.scrollIntoView({behavior: "instant"});
-          setTimeout(next, 30);
-        };
-        next();
-        """
-    )
-
-
-def hover(browser, chart: str, trace: int, point: int = 0) -> str:
-    """Move the mouse onto a point of a figure; what is said there."""
-    x, y = browser.execute_script(
-        """
-        const [id, trace, point] = arguments, place = document.getElementById(id);
-        place.scrollIntoView({block: "center", behavior: "instant"});
-        const {xaxis, yaxis} = place._fullLayout, {left, top} = place.getBoundingClientRect();
-        return [left + xaxis._offset + xaxis.d2p(place.data[trace].x[point]),
-                top + yaxis._offset + yaxis.d2p(place.data[trace].y[point])];
-        """,
-        chart,
-        trace,
-        point,
-    )
-    for step in (3, 1, 0):  # a mouse arrives, it does not appear
-        moved = {"type": "mouseMoved", "x": x + step, "y": y + step}
-        browser.execute_cdp_cmd("Input.dispatchMouseEvent", moved)
-    return browser.execute_async_script(
-        """
-        const [id, done] = arguments, place = document.getElementById(id);
-        let left = 40;
-        const look = () => {
-          const text = [...place.querySelectorAll(".hoverlayer .nums")].map((each) => each.textContent).join("|");
-          if (text || !left--) done(text); else setTimeout(look, 50);
-        };
-        look();
-        """,
-        chart,
-    )
-
-
-def requests(browser) -> set[str]:
-    """All that the browser asked anyone for."""
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    sent = [event["params"] for event in events if event["method"] == "Network.requestWillBeSent"]
-    return {each["request"]["url"] for each in sent}
-
-
-def becomes(browser, expression, value, seconds=20):
-    """Wait until the expression has the value: a browser on a busy machine takes its time."""
-    until = time.monotonic() + seconds
-    while (found := browser.execute_script(f"return {expression}")) != value and time.monotonic() < until:
-        time.sleep(0.05)
-    assert found == value, expression
-
-
-def press(browser, key: str) -> None:
-    for kind in ("keyDown", "keyUp"):
-        code = {"Tab": 9, "Enter": 13}[key]
-        event = {"type": kind, "key": key, "code": key, "windowsVirtualKeyCode": code}
-        browser.execute_cdp_cmd("Input.dispatchKeyEvent", event | ({"text": "\r"} if key == "Enter" else {}))
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", WIDTHS)
 def test_the_page_draws_everything_without_an_error_or_a_request(browser, report, width, scheme):
     show(browser, report, width, scheme=scheme)
     assert browser.execute_script("return document.querySelectorAll('.chart .main-svg').length") >= 16
     assert browser.get_log("browser") == []
-    events = [json.loads(entry["message"])["message"] for entry in browser.get_log("performance")]
-    asked = {
-        event["params"]["request"]["url"] for event in events if event["method"] == "Network.requestWillBeSent"
-    }
-    assert asked == {report.as_uri()}
+    assert requests(browser) == {report.as_uri()}
     background = browser.execute_script("return getComputedStyle(document.body).backgroundColor")
     ink = browser.execute_script(
         "return getComputedStyle(document.querySelector('.chart .xtick text, .chart text')).fill"

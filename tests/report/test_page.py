@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-from html.parser import HTMLParser
 from itertools import pairwise
 
 import plotly.graph_objects as graph
@@ -14,28 +13,10 @@ from raan.fairness.aims import AIMS
 from raan.report.content import Content
 from raan.report.outline import outline
 from raan.report.page import page, write_page
+from report.elements import Elements, texts
 from report.records import as_records, explanation, line, study
 
 HOSTILE = "<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>$&%_#{}~^\\"
-
-
-class Elements(HTMLParser):
-    """The tags of a page with their attributes, and the text of its scripts."""
-
-    def __init__(self, text):
-        super().__init__()
-        self.tags, self.scripts = [], []
-        self.feed(text)
-
-    def handle_starttag(self, tag, attrs):
-        self.tags.append((tag, dict(attrs)))
-
-    def handle_data(self, data):
-        if self.cdata_elem == "script":  # within one
-            self.scripts.append(data)
-
-    def all(self, tag):
-        return [attributes for name, attributes in self.tags if name == tag]
 
 
 @pytest.fixture(scope="module")
@@ -114,17 +95,6 @@ def test_no_name_becomes_an_element_in_plotlys_texts(hostile):
     for chart in outline(hostile).charts.values():
         for text in texts({"data": chart.data, "layout": chart.layout}):
             assert set(re.findall(r"<[^>]*>", text)) <= {"<b>", "</b>", "<br>"}
-
-
-def texts(value):
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from texts(item)
-    elif isinstance(value, list | tuple):
-        for item in value:
-            yield from texts(item)
 
 
 def test_sections_are_there_only_where_there_is_something_to_say(tmp_path):

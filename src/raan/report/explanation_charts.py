@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raan.report.charts import Chart, categories, category, layout_of, plain
-from raan.report.measures import group_name
+from raan.report.measures import group_name, name_cell
 from raan.report.palette import SYMBOLS, colour
 
 MOST_POINTS = 1500
@@ -14,7 +14,7 @@ MOST_POINTS = 1500
 def weight_chart(entry: Mapping[str, Any]) -> Chart:
     """The weights of each class and attribute value, as boxes between their quantiles."""
     cells = entry["cells"]
-    groups = [(cell["class"], cell["attribute"]) for cell in cells]
+    groups = [name_cell(cell["class"], cell["attribute"]) for cell in cells]
     quantiles = list(zip(*(cell["quantiles"] for cell in cells), strict=True))
     box = {
         "type": "box",

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raan.fairness.rule import Rule
+from raan.report.names import call
 from raan.results.statistics import Estimate
 
 NOTHING = "–"
@@ -69,9 +70,14 @@ def settings(hyperparameters: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} = {written(value)}" for name, value in hyperparameters.items()) or "none"
 
 
+def name_cell(label: object, attribute: object) -> tuple[str, str]:
+    """The names of a class and of an attribute value, which say what they are where the values do not."""
+    return call(label, "", "class"), call(attribute, "", "group")
+
+
 def group_name(label: object, attribute: object) -> str:
-    """What the people of a class and an attribute value are called."""
-    return f"{label} · {attribute}"
+    """What the people of a class and an attribute value are called: `>50K · Female`, but `class 1 · Female`."""
+    return " · ".join(name_cell(label, attribute))
 
 
 def several(number: int, thing: str) -> str:

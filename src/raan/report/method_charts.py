@@ -5,7 +5,7 @@ from typing import Any
 
 from raan.fairness.aims import ACCURACY, Measure
 from raan.report.charts import Chart, Numbers, bars, categories, category, layout_of, plain, points
-from raan.report.measures import group_name, interval, settings, signed, spread
+from raan.report.measures import interval, name_cell, settings, signed, spread
 from raan.report.measures import points as in_points
 from raan.report.reading import Reading, aims, course, level, trade_off
 from raan.report.tables import Table, table
@@ -21,8 +21,8 @@ def trade_off_charts(reading: Reading, numbers: Numbers) -> list[Chart]:
 
 def group_chart(reading: Reading, numbers: Numbers) -> Chart:
     """The change of each group's accuracy against the baseline, with its interval."""
-    pairs = [(c, a) for c in reading.comparison.classes for a in reading.comparison.attributes]
-    groups = [group_name(*pair) for pair in pairs]
+    pairs = [name_cell(c, a) for c in reading.comparison.classes for a in reading.comparison.attributes]
+    groups = [" · ".join(pair) for pair in pairs]
     data = []
     for method in reading.rivals:
         changes = [change.estimate for _, _, change in group_changes(reading, method)]

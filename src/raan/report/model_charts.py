@@ -7,9 +7,9 @@ import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.aims import Aim
-from raan.fairness.metrics import Metrics, metrics
+from raan.fairness.metrics import metrics
 from raan.report.charts import Chart, categories, category, layout_of, plain
-from raan.report.measures import percent
+from raan.report.measures import NOTHING, percent
 from raan.report.palette import SYMBOLS, colour, marker
 from raan.report.saved import Choice, Saved
 from raan.report.served import group_names
@@ -17,7 +17,8 @@ from raan.report.tables import Table, table
 
 INK, MUTED, ACCENT = "var(--ink)", "var(--muted)", "var(--accent)"
 
-HEIGHT = 340
+LEGEND = {"orientation": "h", "x": 0, "y": 1.02, "yanchor": "bottom", "font": {"size": 12}}
+"""Above the drawing, where it meets no title of an axis."""
 
 
 def place_points(saved: Saved, aim: Aim) -> Float[np.ndarray, "point two"]:
@@ -46,10 +47,21 @@ def trade_off_chart(saved: Saved, aim: Aim, choices: Sequence[Choice]) -> Chart:
     ]
     better = "up and right is better" if aim.more_is_better else "down and right is better"
     title = f"{aim.title[0].upper()}{aim.title[1:]} against accuracy: {better}"
-    layout = layout_of("accuracy out of fold (%)", f"{aim.title} (%)", HEIGHT)
-    layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.22, "yanchor": "top", "x": 0}}
+    layout = layout_of("accuracy out of fold (%)", f"{aim.title} (%)", 500)
+    layout |= {"showlegend": True, "legend": LEGEND}
+    seen = places[[saved.plain, saved.chosen, *(choice.point for choice in here)]]
+    for axis, values in zip(("xaxis", "yaxis"), seen.T, strict=True):
+        layout[axis] |= {"range": _range(values)}
     label = f"{title}. The table of choices in the appendix holds the numbers."
     return Chart(title, label, data, layout)
+
+
+def _range(values: Float[np.ndarray, "some"]) -> list[float]:
+    """An axis on which what can be chosen is well seen: points far from all of it are cut off."""
+    known = values[np.isfinite(values)]
+    low, high = (float(known.min()), float(known.max())) if len(known) else (0.0, 100.0)
+    spare = max(0.12 * (high - low), 0.2)
+    return [round(low - spare, 2), round(high + spare, 2)]
 
 
 def _scatter(places: Float[np.ndarray, "some two"], look: Mapping[str, Any]) -> dict[str, Any]:
@@ -66,9 +78,7 @@ def _scatter(places: Float[np.ndarray, "some two"], look: Mapping[str, Any]) -> 
     }
 
 
-def _line(
-    places: Float[np.ndarray, "point two"], choices: Sequence[Choice], free: bool
-) -> dict[str, Any]:
+def _line(places: Float[np.ndarray, "point two"], choices: Sequence[Choice], free: bool) -> dict[str, Any]:
     """What each allowance buys, with the floor or without it."""
     ordered = sorted(choices, key=lambda choice: choice.accuracy_drop)
     trace = _scatter(places[[choice.point for choice in ordered]], {"color": ACCENT, "size": 7})
@@ -119,7 +129,9 @@ def _calibration_chart(saved: Saved) -> Chart:
     rows = []
     for which, place, name, scores in _each_score(saved):
         data.append(_curve(which, place, name, scores.calibration) | {"mode": "lines+markers"})
-        rows += [[f"{name}, {which}", percent(mean), percent(share)] for mean, share in scores.calibration.tolist()]
+        rows += [
+            [f"{name}, {which}", percent(mean), percent(share)] for mean, share in scores.calibration.tolist()
+        ]
     layout = _square("mean predicted probability (%)", "share it came true for (%)")
     numbers = table("Calibration, test rows", ("group", "predicted %", "came true %"), rows)
     label = "Predicted probability against the share it came true for, by group, plain and saved; test rows."
@@ -161,7 +173,7 @@ def _diagonal() -> dict[str, Any]:
 
 def _square(across: str, up: str) -> dict[str, Any]:
     layout = layout_of(across, up, 380)
-    layout |= {"showlegend": True, "legend": {"orientation": "h", "y": -0.18, "yanchor": "top", "x": 0}}
+    layout |= {"showlegend": True, "legend": LEGEND}
     for axis in ("xaxis", "yaxis"):
         layout[axis] |= {"range": [-2, 102]}
     return layout
@@ -195,26 +207,23 @@ def importance_chart(saved: Saved) -> Chart:
         ]
         shape = {"type": "scatter", "mode": "markers", "x": shares, "y": up, "name": plain(group)}
         data.append(shape | {"marker": look, "hovertext": said, "hoverinfo": "text"})
-    layout = layout_of("accuracy lost when the column is shuffled (points)", "", 110 + 28 * len(names))
+    layout = layout_of("points of accuracy lost", "", 110 + 28 * len(names))
     layout["yaxis"] |= categories(names)
     layout["xaxis"] |= {"zeroline": True}
-    layout |= {"showlegend": True, "legend": {"orientation": "h", "y": 1.02, "yanchor": "bottom", "x": 0}}
+    layout |= {"showlegend": True, "legend": LEGEND}
     label = "Accuracy that the saved model loses when a column is shuffled, over all people and by group."
-    return Chart("Accuracy each column carries, saved model", label, data, layout, _importance_table(saved))
+    return Chart(
+        "Accuracy the saved model loses when a column is shuffled", label, data, layout, _importance_table(saved)
+    )
 
 
 def _importance_table(saved: Saved) -> Table:
     rows = [
-        [each.column, *(NONE if value != value else f"{100 * value:.2f}" for value in (each.overall, *each.by_group))]
+        [
+            each.column,
+            *(NOTHING if value != value else f"{100 * value:.2f}" for value in (each.overall, *each.by_group)),
+        ]
         for each in saved.importance
     ]
     header = ("column", "all", *group_names(saved))
     return table("Points of accuracy lost when a column is shuffled, saved model, test rows", header, rows)
-
-
-NONE = "–"
-
-
-def measured(saved: Saved) -> tuple[Metrics, Metrics]:
-    """The metrics of every point out of fold and on test rows."""
-    return metrics(saved.held_out), metrics(saved.test)

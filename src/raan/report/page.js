@@ -64,9 +64,17 @@
     const marker = figure.data[figure.data.length - 1];
     [marker.x, marker.y] = slid.places[aim][answer.point].map((value) => [value]);
     figures["trade-off"] = figure;
+    document.getElementById("meaning").textContent = figure.meaning;
     document.getElementById("trade-off-title").textContent = figure.title;
     document.getElementById("trade-off-label").setAttribute("aria-label", figure.label);
     if (drawn.has("trade-off")) draw("trade-off");
+  };
+  const back = () => {
+    const [aim, place, floor] = slid.start;
+    document.querySelector(`input[name=aim][value=${aim}]`).checked = true;
+    document.getElementById("allowance").value = place;
+    document.getElementById("floor").checked = floor;
+    slide();
   };
   const copy = async () => {
     const command = document.getElementById("command");
@@ -85,6 +93,7 @@
     document.getElementById("slider").hidden = document.getElementById("slid-groups").hidden = false;
     document.getElementById("slider").addEventListener("input", slide);
     document.getElementById("copy").addEventListener("click", copy);
+    document.getElementById("back").addEventListener("click", back);
     slide();
   }
 

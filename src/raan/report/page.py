@@ -45,12 +45,15 @@ def study_parts(content: Content, whole: Outline) -> dict[str, Any]:
 def render(
     template: str, title: str, charts: Mapping[str, Chart], kind: str = "", slid: Any = None, **parts: Any
 ) -> str:
-    """A page by its template, with the charts by their ids and what a slider shows, `slid`."""
+    """A page by its template, with the charts by their ids and what a slider shows, `slid`.
+
+    A kind of page may have a style of its own, beside what all pages have.
+    """
     scripts = [get_plotlyjs(), _resource("page.js")]
     return _template(template).render(
         title=title,
         kind=kind,
-        style=Markup(_resource("page.css") + _colours()),
+        style=Markup(_resource("page.css") + (_resource(f"{kind}.css") if kind else "") + _colours()),
         scripts=[Markup(script) for script in scripts],
         policy=_policy(scripts),
         figures=Markup(_json({name: {"data": each.data, "layout": each.layout} for name, each in charts.items()})),

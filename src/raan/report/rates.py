@@ -87,7 +87,7 @@ def estimate_metric(name: str, counts: OneModel) -> Estimate:
 
 
 def expect_switched(counts: Counts, reference: OneModel) -> Switched:
-    """How many rows would be right in one of two models alone if their errors had nothing to do with each other."""
+    """How many rows would be right in one of two models alone if their errors were independent."""
     size = np.maximum(reference.sum(-1), 1)
     one, other = (np.diagonal(each, axis1=-3, axis2=-1).swapaxes(-1, -2) / size for each in (counts, reference))
     return np.asarray((one * (1 - other) + other * (1 - one)) * size)

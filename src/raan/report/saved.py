@@ -10,7 +10,7 @@ from raan.fairness.bootstrap import Estimate
 from raan.fairness.counts import Counts
 from raan.fairness.rule import Rule, Switched
 
-Curve = Float[np.ndarray, "place two"]
+Curve = Float[np.ndarray, "_ 2"]
 """Points (x, y) of a curve."""
 
 
@@ -75,6 +75,8 @@ class Saved:
     choose_command: str  # `raan choose FOLDER`, to which the slider adds its options
     notes: Sequence[str] = ()
     command: str = ""
-    label: str = ""  # what is predicted, and by what people are told apart: the columns' names, where they have any
+    label: str = (
+        ""  # what is predicted, and by what people are told apart: the columns' names, where they have any
+    )
     attribute: str = ""
     test_switched: Switched | None = None  # [point, class, group + 1]: test rows right in one of point and plain

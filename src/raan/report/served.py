@@ -1,7 +1,7 @@
 """Whom the saved model serves how, before and after: rates of each group, and people per thousand."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from raan.fairness.bootstrap import Estimate
@@ -21,7 +21,7 @@ from raan.report.tables import Cell, Tone
 
 @dataclass(frozen=True)
 class Told:
-    """A rate of one group: of how many people, before, after and the change; where on a line of percent it moves."""
+    """A rate of one group: of how many people, before, after, the change; the same as places on a line."""
 
     group: str
     people: str
@@ -104,9 +104,8 @@ def _level(found: Estimate) -> Cell:
     return Cell(percent(found.value), _reach(found, percent))
 
 
-def _reach(found: Estimate, write: object) -> str:
+def _reach(found: Estimate, write: Callable[[float], str]) -> str:
     """The 95 % interval; nothing where there is none."""
-    assert callable(write)
     return "" if math.isnan(found.low) else f"{write(found.low)} to {write(found.high)}"
 
 
@@ -119,17 +118,22 @@ def tone_of(moved: Estimate, better: int) -> Tone:
 
 def count_people(saved: Saved) -> list[Served]:
     """What the saved model changes for each group against the plain one, in people per thousand, on test rows."""
-    classes = class_names(saved)
-    rates = [rate for rate in rates_of(classes) if len(rate.classes) == 1]
-    if len(classes) == 2:
-        deserving = (f"who are {classes[1]} are selected", f"who are not {classes[1]} are wrongly selected")
-    else:
-        deserving = tuple(f"who are {name} are predicted right" for name in classes)
+    rates = [rate for rate in rates_of(class_names(saved)) if len(rate.classes) == 1]
+    fates = [_fate(saved, rate.classes[0]) for rate in rates]
     moved = [changes_at(saved, rate, saved.chosen) for rate in rates]
     return [
-        Served(name, [_moved(moved[k][a], deserving[k], rate.better) for k, rate in enumerate(rates)])
+        Served(name, [_moved(moved[k][a], fates[k], rate.better) for k, rate in enumerate(rates)])
         for a, name in enumerate(group_names(saved))
     ]
+
+
+def _fate(saved: Saved, k: int) -> str:
+    """What happens to the people of a class: of two, whether they are selected, rightly or wrongly."""
+    name = class_names(saved)[k]
+    who = f"of 1,000 {'who are' if name == saved.classes[k] else 'with'} {name}"
+    if len(saved.classes) > 2:
+        return f"{who} are predicted right"
+    return f"{who} are {'selected' if k else 'wrongly selected'}"
 
 
 def _moved(found: Estimate, what: str, better: int) -> Moved:

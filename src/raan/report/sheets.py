@@ -24,6 +24,17 @@ from raan.report.words import group_changes
 from raan.results.statistics import Difference, Estimate
 from raan.results.summary import Choice, Paths, varying
 
+PLAIN = "plain training"
+"""The row that all methods start from."""
+
+_OUTSIDE = {
+    "Boosting": ("nothing", "none", "none", "none"),
+    "Logistic": ("nothing", "none", "none", "none"),
+    "AANReweighting": ("the training weights and the threshold", "attribute", "attribute", "none"),
+    "FairFrontier": ("the decisions", "attribute", "attribute", "none"),
+}
+"""What is not a network states nothing of itself."""
+
 
 def key_table(reading: Reading, paper: Paper | None = None) -> Table:
     """All four numbers of every method, the plain training that they start from above them."""
@@ -32,11 +43,12 @@ def key_table(reading: Reading, paper: Paper | None = None) -> Table:
         for method in reading.chosen
         if paper and (key := (reading.comparison.data, reading.comparison.style, method)) in paper
     }
-    winners = {measure: _winners(reading, measure) for measure in MEASURES}
-    rows: list[list[Cell]] = [[Cell("plain training"), *(_level(reading.start, measure) for measure in MEASURES)]]
-    for method, choice in reading.chosen.items():
-        levels = (_level(choice, measure, method in winners[measure]) for measure in MEASURES)
-        rows.append([Cell(method), *levels])
+    choices = {PLAIN: reading.start, **reading.chosen}
+    winners = {measure: _winners(choices, measure) for measure in MEASURES}
+    rows: list[list[Cell]] = [
+        [Cell(method), *(_level(choice, measure, method in winners[measure]) for measure in MEASURES)]
+        for method, choice in choices.items()
+    ]
     header = ["method", *(f"{measure.short} %" for measure in MEASURES)]
     if theirs:
         beside = 2 + MEASURES.index(reading.aim)
@@ -167,9 +179,9 @@ def _seeds(counts: set[int]) -> str:
     return most if len(counts) == 1 else f"{min(counts)} to {most}"
 
 
-def _winners(reading: Reading, measure: Measure) -> list[str]:
-    """The methods with the best mean, as it is shown: a tie to the last digit is a tie."""
-    gains = {method: measure.gain(level(choice, measure).mean) for method, choice in reading.chosen.items()}
+def _winners(choices: Mapping[str, Choice], measure: Measure) -> list[str]:
+    """The rows with the best mean, as it is shown: a tie to the last digit is a tie."""
+    gains = {method: measure.gain(level(choice, measure).mean) for method, choice in choices.items()}
     rounded = {method: round(100 * gain, 1) for method, gain in gains.items() if not math.isnan(gain)}
     return [method for method, gain in rounded.items() if gain == max(rounded.values())]
 
@@ -232,12 +244,14 @@ def _values(name: str, candidates: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _information(name: str, recorded: Mapping[str, Any]) -> list[str]:
     """What a method states of itself; of an unknown one, what its runs state."""
+    if name in _OUTSIDE:
+        return list(_OUTSIDE[name])
     try:
         from raan.methods import METHODS
     except ModuleNotFoundError:  # the methods are on torch, which a reader of results need not have
-        return [f"torch is not installed, so known are its runs alone: {settings(recorded)}", *[NOTHING] * 3]
+        return [f"torch is not installed, so known are its settings alone: {settings(recorded)}", *[NOTHING] * 3]
     if name in METHODS:
         use = METHODS[name].group_use
         made_fair = " and ".join(METHODS[name].debiases) or "nothing"
         return [made_fair, *(each or "none" for each in (use.training, use.validation, use.prediction))]
-    return [f"not a method of this version; its runs say: {settings(recorded)}", *[NOTHING] * 3]
+    return [f"not known here; settings: {settings(recorded)}", *[NOTHING] * 3]

@@ -32,6 +32,11 @@ class Slider:
     data: dict[str, Any]
 
     @property
+    def meaning(self) -> str:
+        """What the aim that it starts with asks for."""
+        return _meaning(AIMS[self.start[0]])
+
+    @property
     def chart(self) -> Chart:
         """The figure that is shown first."""
         return self.charts[self.start[0]]
@@ -44,7 +49,9 @@ class Slider:
 
 def make_slider(saved: Saved) -> Slider | None:
     """The slider over the choices that there are for every aim and floor alike; None where there are none."""
-    answers = {(c.aim, c.accuracy_drop, c.worst_group_drop is not None): c for c in saved.choices}
+    # Of several floors the rule's own counts: it comes last, and stays.
+    ordered = sorted(saved.choices, key=lambda c: c.worst_group_drop == saved.rule.worst_group_drop)
+    answers = {(c.aim, c.accuracy_drop, c.worst_group_drop is not None): c for c in ordered}
     aims = [aim for key, aim in AIMS.items() if any(c.aim == key for c in saved.choices)]
     floors = sorted({floor for *_, floor in answers}, reverse=True)
     allowances = [
@@ -55,7 +62,7 @@ def make_slider(saved: Saved) -> Slider | None:
     if not allowances:
         return None
     start = _start(saved, aims, allowances, floors)
-    charts = {aim.key: trade_off_chart(saved, aim, saved.choices) for aim in aims}
+    charts = {aim.key: trade_off_chart(saved, aim, list(answers.values())) for aim in aims}
     shown = sorted({choice.point for choice in answers.values()} | {saved.chosen})
     cells = {point: _cells(saved, point) for point in shown}
     first = answers[start[0], allowances[start[1]], start[2]].point
@@ -63,7 +70,9 @@ def make_slider(saved: Saved) -> Slider | None:
         "start": start,
         "answers": {
             aim.key: {
-                ("floor" if floor else "free"): [_answer(saved, answers[aim.key, drop, floor]) for drop in allowances]
+                ("floor" if floor else "free"): [
+                    _answer(saved, answers[aim.key, drop, floor]) for drop in allowances
+                ]
                 for floor in floors
             }
             for aim in aims
@@ -74,7 +83,13 @@ def make_slider(saved: Saved) -> Slider | None:
             aim.key: {str(point): place_points(saved, aim)[point].tolist() for point in shown} for aim in aims
         },
         "figures": {
-            key: {"title": chart.title, "label": chart.label, "data": chart.data, "layout": chart.layout}
+            key: {
+                "meaning": _meaning(AIMS[key]),
+                "title": chart.title,
+                "label": chart.label,
+                "data": chart.data,
+                "layout": chart.layout,
+            }
             for key, chart in charts.items()
         },
     }
@@ -93,6 +108,10 @@ def _start(
     return rule.aim if rule.aim in keys else keys[0], near, floor if floor in floors else floors[0]
 
 
+def _meaning(aim: Aim) -> str:
+    return f"{aim.meaning[0].upper()}{aim.meaning[1:]}."
+
+
 def command_of(saved: Saved, choice: Choice) -> str:
     """The command that saves this choice."""
     floor = "" if choice.worst_group_drop is not None else " --no-floor"
@@ -101,7 +120,7 @@ def command_of(saved: Saved, choice: Choice) -> str:
 
 
 def _answer(saved: Saved, choice: Choice) -> dict[str, Any]:
-    return {"point": choice.point, "command": command_of(saved, choice), "said": _said(saved, choice)}
+    return {"point": int(choice.point), "command": command_of(saved, choice), "said": _said(saved, choice)}
 
 
 def _said(saved: Saved, choice: Choice) -> str:
@@ -115,18 +134,24 @@ def _said(saved: Saved, choice: Choice) -> str:
     now, was = (aim.of(test)[point].item() for point in (choice.point, saved.chosen))
     right, before = (test.accuracy[point].item() for point in (choice.point, saved.chosen))
     return (
-        f"On test rows, against the saved model: {aim.title} {signed(now - was)}, accuracy {signed(right - before)} "
-        "points."
+        f"On test rows, against the saved model: {aim.title} {signed(now - was)}, "
+        f"accuracy {signed(right - before)} points."
     )
 
 
 def _cells(saved: Saved, point: int) -> list[Cell]:
     """The figures of a point: for each measure out of fold and on test rows, then each rate of each group."""
-    held_out, test, plain = (metrics(each) for each in (saved.held_out[point], saved.test[point], saved.test[saved.plain]))
+    held_out, test, plain = (
+        metrics(each) for each in (saved.held_out[point], saved.test[point], saved.test[saved.plain])
+    )
     cells = []
     for measure in MEASURES:
         moved = measure.of(test).item() - measure.of(plain).item()
-        cells += [Cell(percent(measure.of(held_out).item())), Cell(percent(measure.of(test).item())), Cell(signed(moved))]
+        cells += [
+            Cell(percent(measure.of(held_out).item())),
+            Cell(percent(measure.of(test).item())),
+            Cell(signed(moved)),
+        ]
     rates = rates_of(class_names(saved))
     columns = [_rate_cells(saved, rate, point) for rate in rates]
     return cells + [column[group] for group in range(len(saved.groups)) for column in columns]
@@ -136,7 +161,9 @@ def _rate_cells(saved: Saved, rate: Rate, point: int) -> list[Cell]:
     """A rate of each group on test rows, in colour where it differs from the plain model's beyond chance."""
     levels, before = rate.of(saved.test[point]).tolist(), rate.of(saved.held_out[point]).tolist()
     return [
-        Cell(percent(level), f"{signed(moved.value)}; {percent(out)} out of fold", tone=tone_of(moved, rate.better))
+        Cell(
+            percent(level), f"{signed(moved.value)}; {percent(out)} out of fold", tone=tone_of(moved, rate.better)
+        )
         for level, out, moved in zip(levels, before, changes_at(saved, rate, point), strict=True)
     ]
 
@@ -144,9 +171,7 @@ def _rate_cells(saved: Saved, rate: Rate, point: int) -> list[Cell]:
 def _tables(saved: Saved, cells: Sequence[Cell]) -> tuple[Table, Table]:
     """The tables that the slider moves, filled with the figures of one point."""
     count = 3 * len(MEASURES)
-    overall = [
-        [Cell(measure.title), *cells[3 * place : 3 * place + 3]] for place, measure in enumerate(MEASURES)
-    ]
+    overall = [[Cell(measure.title), *cells[3 * place : 3 * place + 3]] for place, measure in enumerate(MEASURES)]
     rates = rates_of(class_names(saved))
     width = len(rates)
     groups = [
@@ -156,7 +181,7 @@ def _tables(saved: Saved, cells: Sequence[Cell]) -> tuple[Table, Table]:
     return (
         table(
             "The choice in percent",
-            ("", "out of fold", "test rows", "against plain"),
+            ("", "out of fold", "test rows", "test, against plain"),
             overall,
         ),
         table(
@@ -184,7 +209,16 @@ def choices_table(saved: Saved) -> Table:
         ]
         for choice in saved.choices
     ]
-    header = ("aim", "may lose (points)", "floor", "accuracy out of fold", "accuracy, test", "aim out of fold", "aim, test", "command")
+    header = (
+        "aim",
+        "may lose (points)",
+        "floor",
+        "accuracy out of fold",
+        "accuracy, test",
+        "aim out of fold",
+        "aim, test",
+        "command",
+    )
     return table("What each allowance buys, in percent, and the command that saves it", header, rows, words=(2, 7))
 
 

@@ -1,4 +1,4 @@
-"""What a page about a saved model is made from as plain JSON, and read again from a file that nobody need trust."""
+"""What a page about a saved model is made from, as plain JSON, and read from a file that nobody need trust."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -45,12 +45,14 @@ def from_dict(found: Any) -> Saved:
     """What `to_dict` wrote; an error that names the part which cannot be used."""
     parts = _dictionary(found, "the page")
     if parts.get("format") != FORMAT:
-        raise InputError("format", f"is {parts.get('format')!r}", f"{FORMAT}", "make the page anew with this version")
+        raise InputError(
+            "format", f"is {parts.get('format')!r}", f"{FORMAT}", "make the page anew with this version"
+        )
     known = {field.name for field in fields(Saved)}
     if missing := sorted(known - {*parts}):
         raise InputError("the page", f"lacks {', '.join(missing)}", "all that `to_dict` writes")
     saved = Saved(**{name: _read(name, parts[name]) for name in known})
-    _check(saved)
+    check_saved(saved)
     return saved
 
 
@@ -63,17 +65,21 @@ def _read(name: str, value: Any) -> Any:
     return tuple(_text(item, name) for item in _list(value, name))  # verdict, regime, classes, groups, notes
 
 
-def _check(saved: Saved) -> None:
-    """An error for parts that do not fit together."""
+def check_saved(saved: Saved) -> None:
+    """Raise an error for parts that do not fit together."""
     classes, groups = len(saved.classes), len(saved.groups)
     if classes < 2 or not groups or not saved.verdict:
-        raise InputError("the page", f"has {classes} classes and {groups} groups", "two, one and a verdict at least")
+        raise InputError(
+            "the page", f"has {classes} classes and {groups} groups", "two, one and a verdict at least"
+        )
     points = len(saved.held_out)
     shape = (points, classes, groups + 1, classes)
     for name, expected in (("held_out", shape), ("test", shape), ("test_switched", shape[:-1])):
         array = getattr(saved, name)
         if array is not None and (array.shape != expected or not points or not (array >= 0).all()):
             raise InputError(name, f"has shape {array.shape}", f"counts of shape {expected}")
+    if not saved.test.sum((1, 2, 3)).all():
+        raise InputError("test", "holds a point without rows", "test rows for every point")
     places = {"plain": saved.plain, "chosen": saved.chosen}
     places |= {f"choices[{number}]": choice.point for number, choice in enumerate(saved.choices)}
     for name, place in places.items():
