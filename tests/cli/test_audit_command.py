@@ -80,3 +80,60 @@ def test_probabilities_are_no_predictions(table):
     assert "more values that --label never has: expected classes; are these probabilities or scores?" in said(
         result
     )
+
+
+def test_classes_spelt_differently_are_matched_with_a_note(table):
+    frame = pd.read_csv(table, dtype=str)
+    expected = audit(frame["hired"], frame["said"], frame["sex"])
+    frame.assign(hired=frame["hired"] == "yes", said=(frame["said"] == "yes") * 1).to_csv(table, index=False)
+    found = json.loads(raan("audit", table, *COLUMNS, "--json").stdout)
+    assert found["accuracy"]["value"] == expected.accuracy.value
+    assert found["notes"] == [
+        "Predictions spell classes otherwise than labels do; they were matched: '0' as 'False', '1' as 'True'."
+    ]
+
+
+def test_classes_that_have_nothing_in_common_are_refused_with_both_spellings(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame.assign(said=frame["said"].map({"yes": "ja", "no": "nein"})).to_csv(table, index=False)
+    result = raan("audit", table, *COLUMNS)
+    assert result.returncode == 2
+    assert "--prediction has the classes 'ja', 'nein': expected some of those of --label, 'no', 'yes'" in said(
+        result
+    )
+
+
+def test_a_small_group_is_left_out_of_what_is_limited_and_named(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame.loc[:6, "sex"] = "x"
+    frame.to_csv(table, index=False)
+    result = raan("audit", table, *COLUMNS, "--fail-above", 1.5)
+    assert result.returncode == 0, said(result)
+    assert "for fewer than 10 samples of some class: 'x'." in result.stdout
+    assert json.loads(raan("audit", table, *COLUMNS, "--min-count", 1, "--json").stdout)["left_out"] == []
+
+
+def test_an_attribute_of_many_numbers_is_binned_with_a_note(table):
+    result = raan("audit", table, *COLUMNS[:4], "--attribute", "age", "sex")
+    assert result.returncode == 0, said(result)
+    assert "The attribute 'age' has 62 different numbers, and is binned: 18-39 (" in result.stdout
+    assert "60+ × m" in result.stdout
+
+
+def test_a_wrong_label_leaves_the_names_of_the_users_columns(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame.rename(columns={"hired": "y_true", "said": "y_pred"}).to_csv(table, index=False)
+    result = raan("audit", table, "--label", "hired", "--prediction", "y_pred", "--attribute", "sex")
+    assert result.returncode == 2
+    assert "--label names the column 'hired', which people.csv does not have: expected one of " in said(result)
+    assert "score, sex, y_true, y_pred" in said(result)
+
+
+def test_a_thousand_classes_are_refused(table):
+    frame = pd.read_csv(table, dtype=str)
+    frame.assign(hired=frame["id"], said=frame["id"]).to_csv(table, index=False)
+    result = raan("audit", table, *COLUMNS)
+    assert result.returncode == 2
+    assert "--label and --prediction hold 1,200 classes, and there are 2 groups: expected 200 classes" in said(
+        result
+    )

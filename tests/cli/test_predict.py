@@ -94,6 +94,47 @@ def test_unknown_categories_are_told_and_predicted(fitted, tmp_path):
     assert "the column 'city' has a category that no training row had in 800 of 800 rows" in said(result)
 
 
+def test_columns_without_any_value_are_told(fitted, tmp_path):
+    table, out = fitted
+    pd.read_csv(table).assign(age="", score="").to_csv(tmp_path / "b.csv", index=False)
+    result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
+    assert result.returncode == 0
+    assert "note: the columns 'age', 'score' are missing in all 800 rows" in said(result)
+    assert len(pd.read_csv(tmp_path / "p.csv")) == 800
+
+
+@pytest.mark.parametrize("given", ["csv", "parquet"])
+@pytest.mark.parametrize("wanted", ["csv", "parquet"])
+def test_of_no_rows_the_header_is_written(fitted, tmp_path, given, wanted):
+    table, out = fitted
+    none, written = pd.read_csv(table, dtype={"id": str})[:0], tmp_path / f"p.{wanted}"
+    none.to_csv(tmp_path / "b.csv", index=False)
+    none.to_parquet(tmp_path / "b.parquet")
+    result = raan("predict", out, tmp_path / f"b.{given}", "--out", written, "--id", "id")
+    assert result.returncode == 0, said(result)
+    assert "0 rows predicted" in said(result)
+    found = pd.read_csv(written) if wanted == "csv" else pd.read_parquet(written)
+    assert found.columns.tolist() == ["id", "prediction", "probability_no", "probability_yes"]
+    assert len(found) == 0
+
+
+@pytest.mark.parametrize("name", ["p.xlsx", "p.csv.gz", "p.json"])
+def test_an_output_that_would_be_something_else_than_its_name_says_is_refused(fitted, tmp_path, name):
+    table, out = fitted
+    result = raan("predict", out, table, "--out", tmp_path / name)
+    assert result.returncode == 2
+    assert f"--out ends in '.{name.split('.')[-1]}': expected .csv, .tsv or .parquet" in said(result)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("encoding", ["hex", "rot13", "zip", "klingon"])
+def test_an_encoding_that_is_none_of_text_is_refused(fitted, tmp_path, encoding):
+    table, out = fitted
+    result = raan("predict", out, table, "--out", tmp_path / "p.csv", "--encoding", encoding)
+    assert result.returncode == 2
+    assert f"--encoding is '{encoding}': expected one of text, such as 'utf-8' or 'latin-1'" in said(result)
+
+
 def test_the_data_are_not_written_over(fitted, tmp_path):
     table, out = fitted
     (tmp_path / "b.csv").write_bytes(table.read_bytes())

@@ -199,6 +199,151 @@ def test_progress_is_told_for_a_file(tmp_path: Path) -> None:
     assert loaded.table.name == "people.csv"
 
 
+# What is left out.
+
+
+def raw(rows: int = 600) -> pd.DataFrame:
+    """The people, with columns as raw tables have them."""
+    generator = np.random.default_rng(1)
+    born = pd.Timestamp("1950-01-01") + pd.to_timedelta(generator.integers(0, 20_000, rows), "D")
+    return people(rows).assign(
+        id=generator.permutation(rows),
+        mail=[f"p{row}@mail.com" for row in range(rows)],
+        born=born,
+        joined=born.strftime("%d/%m/%Y"),
+        first_name=generator.choice([f"{a}{b}a" for a in "ABCDEFG" for b in "aeiou"], rows),
+        income=np.round(np.exp(generator.normal(10, 1, rows))),
+    )
+
+
+def test_all_that_is_unfit_to_learn_from_is_left_out_with_one_note(tmp_path: Path) -> None:
+    raw().to_csv(tmp_path / "raw.csv", index=False)
+    for frame in (raw(), tmp_path / "raw.csv"):
+        assert warned(frame) == [
+            "5 columns that look unfit to learn from are left out (identifiers: id, mail; dates or times: born, "
+            "joined; names or free text: first_name); keep one by types={'id': 'category'}, or derive numbers or "
+            "categories from it"
+        ]
+
+
+@quiet
+def test_what_is_left_out_is_described_as_such_and_kept_where_its_type_is_said() -> None:
+    loaded = load(raw(), types={"id": "number", "first_name": "category"})
+    assert loaded.preprocessing.columns == ("age", "job", "origin", "id", "first_name", "income")
+    assert "left out (dates or times)" in loaded.describe()
+
+
+@pytest.mark.usefixtures("as_users_call")
+def test_a_table_of_nothing_else_is_refused_with_what_was_left_out() -> None:
+    frame = raw()[["id", "mail", "sex", "rich"]]
+    with pytest.raises(
+        ValueError, match=r"has no other columns to learn from: .* \(identifiers: id, mail\); keep"
+    ):
+        load(frame)
+
+
+def test_columns_are_ignored_by_patterns() -> None:
+    loaded = load(raw(), ignore=["[ibj]*", "mail", "first*"])
+    assert loaded.warnings == ()
+    assert loaded.preprocessing.columns == ("age", "origin")
+
+
+def test_a_pattern_spares_the_label_and_the_attribute() -> None:
+    assert load(ignore=["*i*", "job"]).preprocessing.columns == ("age",)
+
+
+def test_a_column_whose_name_is_a_pattern_is_ignored_by_its_name() -> None:
+    loaded = load(PEOPLE.rename(columns={"job": "j[o]b"}), ignore="j[o]b")
+    assert loaded.preprocessing.columns == ("age", "origin")
+
+
+def test_integers_may_be_names_of_columns() -> None:
+    frame = PEOPLE.set_axis(range(5), axis=1)
+    loaded = load(frame, label=4, attribute=[2], ignore=[3], types={1: "category"})
+    assert loaded.preprocessing.columns == ("0", "1")
+    assert np.array_equal(loaded.features, load(ignore="origin").features)
+
+
+# A second table for the test rows.
+
+
+def test_a_second_table_gives_the_test_rows_and_the_first_the_others(tmp_path: Path) -> None:
+    new = people(200, seed=1)
+    new.to_csv(tmp_path / "new.csv", index=False)
+    alone = load()
+    for test in (new, tmp_path / "new.csv"):
+        loaded = load(test=test)
+        assert [len(part) for part in loaded.split] == [450, 150, 200]
+        assert loaded.split.test.tolist() == list(range(600, 800))
+        assert sorted(np.concatenate(loaded.split[:2])) == list(range(600))
+        assert [loaded.label.names[code] for code in loaded.label.codes[600:]] == new["rich"].tolist()
+        assert [loaded.attribute.names[code] for code in loaded.attribute.codes[600:]] == new["sex"].tolist()
+        assert np.array_equal(loaded.features[600:], loaded.preprocessing.transform(new))
+        train = PEOPLE["age"].to_numpy()[loaded.split.train]
+        np.testing.assert_allclose(loaded.preprocessing.encodings[0].mean, train.mean())
+    assert load(test=new, sizes=(300, 100, 0)).split.train.shape == (300,)
+    assert alone.feature_names == loaded.feature_names
+
+
+def test_rows_of_either_table_without_a_label_are_dropped_from_their_own_part() -> None:
+    first = PEOPLE.assign(rich=PEOPLE["rich"].where(PEOPLE.index >= 50))
+    second = people(200, seed=1)
+    second["rich"] = second["rich"].where(second.index >= 20)
+    with pytest.warns(DataWarning, match="is missing in 70 of 800 rows"):
+        loaded = load(first, test=second)
+    assert [len(part) for part in loaded.split] == [412, 138, 180]
+    assert loaded.features.shape[0] == 730
+
+
+def test_words_keep_the_spelling_that_they_have_in_the_first_table(tmp_path: Path) -> None:
+    code = np.random.default_rng(0).choice(["007", "x1"], 600)
+    PEOPLE.assign(code=code).to_csv(tmp_path / "first.csv", index=False)
+    people(200, seed=1).assign(code="007").to_csv(tmp_path / "second.csv", index=False)
+    loaded = load(tmp_path / "first.csv", test=tmp_path / "second.csv")
+    assert loaded.features[600:, loaded.feature_names.index("code=007")].min() == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"age": None}, "frame lacks 1 of the 5 columns of frame that are not ignored: expected 'age'"),
+        ({"rich": "very"}, "test has the class 'very': expected those of frame, no, yes"),
+        ({"age": "old"}, r"frame, row 0: the column 'age' is 'old': expected a number"),
+        ({"rich": math.nan}, "test has no row with a label"),
+    ],
+)
+@pytest.mark.usefixtures("as_users_call")
+@quiet
+def test_a_second_table_that_does_not_go_with_the_first_is_refused(
+    change: dict[str, object], message: str
+) -> None:
+    second = people(50, seed=1)
+    second = second.drop(columns="age") if change == {"age": None} else second.assign(**change)
+    with pytest.raises(ValueError, match=message):
+        load(test=second)
+
+
+# A quantity as the attribute.
+
+
+def test_an_age_as_the_attribute_is_binned_with_a_note() -> None:
+    frame = people(3000)
+    frame["age"] = frame["age"].round()
+    note, *_ = warned(frame, attribute="age")
+    assert note.startswith("the attribute 'age' has ")
+    assert " different numbers, and is binned: " in note
+    assert note.endswith("to have a group of each pass types={'age': 'category'}")
+    with pytest.warns(DataWarning):
+        names = load(frame, attribute=["age", "sex"]).attribute.names
+    assert len(names) == 6
+    assert names[0].endswith("-34 × f")
+
+
+@quiet
+def test_a_float_as_the_attribute_is_no_hang() -> None:
+    assert len(load(people(6000), attribute="age").attribute.names) == 3
+
+
 # Missing values.
 
 

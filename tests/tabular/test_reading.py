@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import math
+import tracemalloc
 from collections.abc import Callable
 from datetime import date
 from decimal import Decimal
@@ -423,3 +424,36 @@ def test_columns_of_neither_numbers_nor_words_are_refused_with_advice(column: ob
 def test_a_stream_of_bytes_is_no_path() -> None:
     with pytest.raises(TypeError, match="frame is a BytesIO"):
         read(io.BytesIO(TEXT.encode()))
+
+
+@pytest.mark.parametrize(
+    ("before", "line"),
+    [(b"", 1), (b"a,b\n1,2\n", 3), (b'a,b\n1,"2"\n', 3), (b'a,b\n1,2\n"', 3)],
+    ids=["header", "row", "after quotes", "in quotes"],
+)
+def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path: Path, before: bytes, line: int) -> None:
+    path = tmp_path / "endless.csv.gz"
+    with gzip.open(path, "wb") as file:
+        file.write(before)
+        for _ in range(60):
+            file.write(b"x" * 1_000_000)
+    tracemalloc.start()
+    with pytest.raises(
+        ValueError, match=rf"endless.csv.gz, (a )?line( {line})? has more than 1,048,576 characters"
+    ):
+        read(path)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 30e6
+
+
+@pytest.mark.parametrize("encoding", ["hex", "base64", "rot13", "bz2", "undefined", "idna", "a\0b", "klingon"])
+def test_an_encoding_that_is_none_of_text_is_refused(encoding: str) -> None:
+    with pytest.raises(ValueError, match=r"encoding is .*: expected one of text, such as 'utf-8' or 'latin-1'"):
+        Layout(encoding=encoding)
+
+
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252", "shift_jis", "utf-7"])
+def test_a_file_is_read_in_the_encoding_that_is_named(tmp_path: Path, encoding: str) -> None:
+    (tmp_path / "a.csv").write_bytes("city,n\nYork,1\nHull,2\n".encode(encoding))
+    assert read(tmp_path / "a.csv", layout=Layout(encoding=encoding)).columns["city"].names == ("Hull", "York")

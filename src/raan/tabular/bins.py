@@ -39,13 +39,15 @@ def bin_numbers(column: Numbers) -> Words:
 
 def find_cuts(values: Float[np.ndarray, "value"]) -> Float[np.ndarray, "cut"]:
     """Where bins begin, the first aside: quantiles at round numbers, as long as no bin is empty."""
+    ordered = np.sort(values)
     quantiles = np.quantile(values, np.arange(1, BINS) / BINS)
     for cuts in (np.round(quantiles / (step := _step(values))) * step, np.ceil(quantiles), quantiles):
-        inside = np.unique(cuts[(cuts > values.min()) & (cuts <= values.max())])
+        _, first = np.unique(np.searchsorted(ordered, cuts), return_index=True)  # one cut of those that part alike
+        inside = np.asarray(cuts[first][(cuts[first] > ordered[0]) & (cuts[first] <= ordered[-1])])
         if len(inside) == len(quantiles):
             return inside
     # Most rows have one value, such as 0: what is above it is a bin.
-    return inside if len(inside) else np.unique(values)[1:2]
+    return inside if len(inside) else np.asarray(np.unique(values)[1:2])
 
 
 def _step(values: Float[np.ndarray, "value"]) -> float:

@@ -180,7 +180,7 @@ class Words(Codes):
         return self.codes + 1
 
     def is_identifier(self) -> bool:
-        """Words that hardly repeat are refused when they are encoded, so there is nothing to suspect here."""
+        """Words that hardly repeat are left out before, so there is nothing to suspect here."""
         return False
 
     def keys(self) -> np.ndarray:

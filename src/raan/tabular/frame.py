@@ -114,10 +114,10 @@ def from_frame(
     """The rows, split and preprocessing of a frame of pandas or polars, or of a CSV, TSV or Parquet file.
 
     The label and the attribute are columns by name; several attribute columns are crossed, and one of many
-    numbers, such as an age, is binned. They are no features, unless `keep_attribute` makes the attribute one; nor are the
-    columns to `ignore`, by name or by a pattern such as "*_id". Other columns are numbers or categories as they
-    look, or as `types` says; `describe()` shows it. Those that look like identifiers, dates, names or free text
-    are left out, unless `types` names them. The split is random by the seed, each (class, attribute) cell in
+    numbers, such as an age, is binned. They are no features, unless `keep_attribute` makes the attribute one; nor
+    are the columns to `ignore`, by name or by a pattern such as "*_id". Other columns are numbers or categories as
+    they look, or as `types` says; `describe()` shows it. Those that look like identifiers, dates, names or free
+    text are left out, unless `types` names them. The split is random by the seed, each (class, attribute) cell in
     proportion, and its training rows alone decide how columns become features. With `test`, another frame or file
     of the same columns, all its rows are the test rows, and those of the first are split in the proportion of the
     first two sizes. Whatever looks wrong is warned of, and kept in `warnings`.
@@ -128,6 +128,8 @@ def from_frame(
     roles = settle_roles(whole, label, attribute, ignore, asked)
     stacked = whole if test is None else _with_test(whole, test, roles, rules, layout)
     sheet, classes, notes = labelled(stacked, roles.label, asked, rules)
+    if stacked.apart and not sheet.apart:
+        raise InputError(Option("test"), "has no row with a label", f"a class in its column {roles.label!r}")
     groups, binned = grouped(sheet, roles.attributes, asked, rules)
     parts = _split(sheet, classes, groups, sizes, seed)
     unused = {roles.label, *roles.ignore, *(() if keep_attribute else roles.attributes)}

@@ -40,19 +40,19 @@ def giveaways(
 
 
 def score(column: Plain, seen: Int[np.ndarray, "seen"]) -> Float[np.ndarray, "row"]:
-    """A number for each row: the column's own, or the mean class of its word among the first rows, which are seen."""
+    """A number for each row: the column's own, or the mean class of its word in the first rows, which are seen."""
     if not isinstance(column, Words):
         return np.where(column.missing, np.nan_to_num(column.values).min() - 1, column.values)
     place = column.codes + 1  # a missing word is one too
     size, first = len(column.names) + 1, place[: len(seen)]
     count, total = (np.bincount(first, weights=weights, minlength=size) for weights in (None, seen))
-    return np.where(count > 0, total / np.maximum(count, 1), seen.mean())[place]
+    return np.take(np.where(count > 0, total / np.maximum(count, 1), seen.mean()), place)
 
 
 def _find(
     scores: Mapping[str, Float[np.ndarray, "row"]], codes: Int[np.ndarray, "row"], usual: float
 ) -> tuple[list[str], float] | None:
-    """The fewest columns with which a tree is too good to be true, of those that it leans on; how often it is right."""
+    """The fewest columns that make a tree too good to be true, of those it leans on; how often it is right."""
     names = list(scores)
     if not names:
         return None
@@ -68,7 +68,7 @@ def _find(
 
 
 def _is_too_good(right: float, usual: float) -> bool:
-    return right >= RIGHT and 1 - right <= ERRORS * (1 - usual)
+    return bool(right >= RIGHT and 1 - right <= ERRORS * (1 - usual))
 
 
 def _judge(
@@ -90,7 +90,7 @@ def _describe(names: Sequence[str], right: float, usual: float) -> Message:
     ways = [part for name in names for part in (" and ", ignoring(name))][1:]
     return Message(
         f"the {alone} {called} {give} the label away: a small tree is right in {right:.1%} of training rows that "
-        f"it was not fitted to (the most frequent class in {usual:.1%}). Is that known before the label is? If not, "
-        "leave out by ",
+        f"it was not fitted to (the most frequent class in {usual:.1%}). Is that known before the label is? If "
+        "not, leave out by ",
         *ways,
     )

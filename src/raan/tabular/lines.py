@@ -39,9 +39,9 @@ class Layout:
             if mark is not None and len(mark) != 1:
                 raise InputError(Option(what), f"is {mark!r}", "one character")
         try:  # codecs such as hex are known by name, but are none of text
-            io.TextIOWrapper(io.BytesIO(), self.encoding, errors="surrogateescape").read()
-            codecs.lookup(self.encoding).incrementaldecoder("surrogateescape").decode(b"1\n")
-        except (LookupError, ValueError, TypeError) as error:
+            line = io.BytesIO("1\n".encode(self.encoding))
+            io.TextIOWrapper(line, self.encoding, errors="surrogateescape").read()
+        except (LookupError, ValueError) as error:
             expected = "one of text, such as 'utf-8' or 'latin-1'"
             raise InputError(Option("encoding"), f"is {self.encoding!r}", expected) from error
 
@@ -185,8 +185,10 @@ def _no_text(line: str) -> str | None:
 def _encoding(path: Path, encoding: str) -> str:
     """The encoding, by the mark that the file begins with where there is one."""
     with path.open("rb") as raw:
-        mark = raw.read(2)
-    if mark in (b"\xff\xfe", b"\xfe\xff"):
+        mark = raw.read(4)
+    if mark in (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE):
+        return "utf-32"
+    if mark[:2] in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
         return "utf-16"
     return "utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding
 

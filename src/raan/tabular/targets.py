@@ -37,7 +37,8 @@ def grouped(
 
     A row is unknown where any of the columns is missing.
     """
-    groups, notes = [], []
+    groups: list[Codes] = []
+    notes: list[str] = []
     for name, column in sheet.settle(attributes, types).items():
         words, note = as_groups(name, column)
         _check_count(sheet, f"attribute {name!r}", words, fewest=1, most=rules.groups)
