@@ -137,7 +137,7 @@ def test_where_nothing_is_allowed_the_plain_model_is_saved_and_that_is_no_error(
     found = json.loads(result.stdout)
     assert found["improved"] is False
     assert found["title"].startswith("Not fairer: ")
-    assert found["reading"].startswith("Not fairer: the plain model is saved (gradient boosting).")
+    assert found["reading"].startswith("Not fairer: the plain model is saved (")
     table = tmp_path / "a.csv"
     assert (load(tmp_path / "o" / "model").predict(table) == load(tmp_path / "o" / "plain").predict(table)).all()
 
@@ -231,6 +231,16 @@ def test_a_wrong_column_is_one_paragraph_with_what_to_do_and_exit_code_2(tmp_pat
     assert words in said(result)
     assert "Traceback" not in result.stderr
     assert not (tmp_path / "o").exists()
+
+
+def test_a_column_of_identifiers_is_left_out_with_a_note(tmp_path):
+    frame = pd.read_csv(people(tmp_path / "a.csv", rows=600), dtype=str)
+    frame["id"] = "x" + frame["id"]  # words that never repeat
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    result = raan("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "o", "--minutes", SHORT)
+    assert result.returncode in (0, 1), result.stderr
+    assert "identifiers: id" in said(result)
+    assert "id" not in load(tmp_path / "o" / "model").columns
 
 
 def test_groups_too_small_to_compare_are_an_error_that_names_them(tmp_path):

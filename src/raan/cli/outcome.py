@@ -43,7 +43,7 @@ def write(
     (folder / "model-card.md").write_text(model_card(outcome, str(out)), encoding="utf-8")
     if has_trade_off(model):
         keep(outcome, folder)
-    _write_page(outcome, stated, folder / "report.html", out)
+    _write_page(outcome, stated, runs, folder / "report.html", out)
 
 
 def has_trade_off(model: TableClassifier) -> bool:
@@ -73,11 +73,15 @@ def _stated(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def _write_page(outcome: Outcome, stated: dict[str, Any], path: Path, out: Path) -> None:
+def _write_page(outcome: Outcome, stated: dict[str, Any], runs: Sequence[Record], path: Path, out: Path) -> None:
+    """The page about the saved model; what was trained on the way is its appendix."""
     from raan.cli.saved import to_saved
+    from raan.fairness.rule import Rule
+    from raan.report.content import Content
     from raan.report.model_page import write_model_page
 
-    write_model_page(to_saved(outcome, out, stated["command"]), path)
+    appendix = Content(stated["title"], runs, rule=Rule(**stated["rule"]))
+    write_model_page(to_saved(outcome, out, stated["command"]), path, appendix)
 
 
 def summarise(outcome: Outcome, out: Path, seconds: float) -> dict[str, Any]:

@@ -19,11 +19,15 @@ from raan.report.saved import Choice, Importance, Saved, Scores
 ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.015, 0.02, 0.03, 0.04)
 """The losses of accuracy that a reader may ask for."""
 
+MORE = 100
+"""Points that are shown beside those that some choice takes."""
+
 
 def to_saved(outcome: Outcome, out: Path, command: str) -> Saved:
-    """Everything that the page shows; of the points, those that some choice takes."""
+    """Everything that the page shows; of the points, those that some choice takes, and some of the others."""
     choices = list(_choices(outcome))
-    kept = sorted({0, outcome.place, *(choice.point for choice in choices)})
+    others = np.linspace(0, len(outcome.test) - 1, MORE).astype(int).tolist()
+    kept = sorted({0, outcome.place, *(choice.point for choice in choices), *others})
     place = {point: number for number, point in enumerate(kept)}
     facts, promise = outcome.facts, outcome.promise
     return Saved(
