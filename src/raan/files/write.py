@@ -9,6 +9,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
+from io import FileIO
 from pathlib import Path
 
 from raan.files.lock import lock, release
@@ -67,6 +68,13 @@ def write_folder(path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
     from raan.files.claim import claim
 
     return claim(path, "folder", force=True)
+
+
+def write_all(stream: FileIO, content: bytes) -> None:
+    """Write all of the content: a disk that is nearly full takes a part of it, and fails at the next."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]
 
 
 def beside(target: Path) -> Path:
