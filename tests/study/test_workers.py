@@ -14,6 +14,7 @@ import pytest
 from raan.results.records import read
 from raan.study import workers
 from raan.study.execute import carry_out
+from raan.study.explain import explain_results
 from raan.study.plan import packs
 from raan.study.study import read_study
 
@@ -37,6 +38,8 @@ averaging_rate = 0.5
 temperature = [0.1, 0.5]
 averaging_rate = 0.5
 """
+
+ENDINGS = [signal.SIGKILL, signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.exhaustive)]
 
 RAAN_STUDY = [sys.executable, "-m", "raan", "study"]
 
@@ -85,7 +88,7 @@ def begin(study_file, path, number=2, **options):
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeds)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGHUP], ids=lambda each: each.name)
+@pytest.mark.parametrize("ending", ENDINGS, ids=lambda each: each.name)
 def test_workers_end_with_their_parent(ending, study_file, tmp_path, temporary):
     study_file.write_text(STUDY.replace("epochs = 20", "epochs = 2000"))
     parent = begin(study_file, tmp_path / "out.jsonl")
@@ -144,7 +147,7 @@ def test_an_error_in_a_worker_is_the_studys_own(study_file, tmp_path):
         next(workers.train_in_workers(planned, tmp_path, 2))
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [2, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_terminated_it_settles_what_is_finished_and_goes_on_to_the_same_bytes(
     number, study_file, tmp_path, temporary
 ):
@@ -180,10 +183,11 @@ def test_the_plan_of_a_study_with_brackets_in_its_names_is_shown_as_it_is(study_
 
 def test_a_damaged_explanation_is_written_anew(study_file, tmp_path):
     study_file.write_text(STUDY.replace("epochs = 20", "epochs = 1"))
-    command = [*RAAN_STUDY, study_file, "--results", tmp_path / "out.jsonl", "--workers", "1", "--quiet"]
-    subprocess.run(command, check=True)
+    study, path = read_study(study_file), tmp_path / "out.jsonl"
+    carry_out(study, path)
+    explain_results(study, path)
     whole = (tmp_path / "out.explain.json").read_text()
     for damaged in (whole[:1000], "[]", whole.replace('"mean":', '"mean":"x","was":')):
         (tmp_path / "out.explain.json").write_text(damaged)
-        subprocess.run(command, check=True)
+        explain_results(study, path)
         assert json.loads((tmp_path / "out.explain.json").read_text()) == json.loads(whole)

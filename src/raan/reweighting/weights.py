@@ -115,7 +115,7 @@ def shape_weights(
     except ImportError as error:
         raise MissingExtra("a neighbourhood, that is a finite temperature,", "torch") from error
     # A copy: memory-mapped and read-only arrays are left alone.
-    points = vectors if is_tensor(vectors) else torch.tensor(vectors)
+    points = vectors if is_tensor(vectors) else torch.tensor(np.ascontiguousarray(vectors))
     codes = (torch.from_numpy(label).to(points.device), torch.from_numpy(attribute).to(points.device))
     anchors = anchor_weights(*codes, balance)
     return exact_weights(points, *codes, anchors, temperature, progress).numpy(force=True)

@@ -26,6 +26,8 @@ from raan.study.training import train_pack
 TRIES = 3
 """How often a pack is given to a worker, if each of them is killed."""
 
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+
 At = Callable[[int, int], None]
 """Called with a pack's number and how many steps it has taken."""
 
@@ -35,10 +37,11 @@ def train_in_workers(
 ) -> Generator[tuple[int, list[Record]], None, None]:
     """Each pack's number and records as they come, from processes that were born anew, not forked."""
     waiting, killed = deque(range(len(left))), Counter[int]()
-    crew = [_Worker(store) for _ in range(min(workers, len(left)))]
+    crew: list[_Worker] = []
     try:
-        for worker in crew:
-            worker.begin(waiting.popleft(), left)
+        while len(crew) < min(workers, len(left)):
+            crew.append(_Worker(store))
+            crew[-1].begin(waiting.popleft(), left)
         while busy := {worker.connection: worker for worker in crew if worker.number is not None}:
             for connection in wait(list(busy)):
                 worker = busy[connection]  # type: ignore[index]
@@ -83,8 +86,12 @@ class _Worker:
         self.connection, there = context.Pipe()
         self.process = context.Process(target=_serve, args=(there, store), daemon=True)
         self.number: int | None = None
-        with _deaf_to_control_c():
-            self.process.start()
+        try:
+            with _deaf():
+                self.process.start()
+        except BaseException:  # a signal that came meanwhile: nobody else knows of the process yet
+            self.end()
+            raise
         there.close()  # so that the worker's death closes the connection
 
     def begin(self, number: int, packs: Sequence[Pack]) -> None:
@@ -107,18 +114,19 @@ class _Worker:
 
     def end(self) -> None:
         """End the process at once: what it has in hand is not finished, and will be trained again."""
-        self.process.kill()
-        self.process.join()
+        if self.process.pid is not None:
+            self.process.kill()
+            self.process.join()
         self.connection.close()
 
 
 @contextmanager
-def _deaf_to_control_c() -> Iterator[None]:
-    """Processes started within do not hear Ctrl-C, which a terminal sends to all: their parent ends them."""
+def _deaf() -> Iterator[None]:
+    """Signals wait until the end of the block; processes started within hear none of them, until they listen."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, *ENDING])
     try:
         yield
     finally:
@@ -131,6 +139,8 @@ def _deaf_to_control_c() -> Iterator[None]:
 def _serve(connection: Connection, store: Path) -> None:
     """Train the packs that come, on one thread, until the parent is gone."""
     _end_with_parent()
+    if hasattr(signal, "pthread_sigmask"):  # not Ctrl-C, which a terminal sends to all: the parent sees to that
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with suppress(EOFError, OSError):
