@@ -466,6 +466,11 @@ class TestFaults:
             ),
             ('["adam", "sgd"]', '["adam", "sdg"]', r"line 4: styles is 'sdg'; .*did you mean 'sgd'"),
             ("seeds = [3, 5]", "seeds = [3, 3]", "line 3: seeds is .*different seeds"),
+            ("seeds = [3, 5]", "seeds = 100000000", "line 3: seeds is 100000000; expected 10,000 at most"),
+            ("seeds = [3, 5]", "seeds = [3, true]", "line 3: seeds is .*different seeds"),
+            ("seeds = [3, 5]", "seeds = [99999999999999999999]", "line 3: seeds is .*different seeds"),
+            ("[0.1, 0.5]", str([x / 1e4 for x in range(1, 1000)] * 99), "methods is a grid of .* at most"),
+            ("[1e-2, 1e-3]", "[inf]", "line 16: second.learning_rate is .*inf.*; expected numbers above 0"),
             ("seeds = [3, 5]", "seeds = 2.5", "line 3: seeds is 2.5; expected a number, or a list"),
             ("[[data]]", "[data]", r"line 18: data is .*; expected tables, each under \[\[data\]\]"),
             (
@@ -511,6 +516,13 @@ class TestFaults:
         other.write_text('extends = "none.toml"\n')
         with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is neither beside"):
             read_study(other)
+
+    @pytest.mark.parametrize("ring", [("a",), ("a", "b"), ("a", "b", "c")])
+    def test_a_study_that_extends_itself_is_told(self, ring, tmp_path):
+        for name, other in zip(ring, (*ring[1:], ring[0]), strict=True):
+            write(tmp_path, f'extends = "{other}.toml"\n', f"{name}.toml")
+        with pytest.raises(StudyError, match=r"line 1: extends is a\.toml, which extends this one in turn"):
+            read_study(tmp_path / "a.toml")
 
 
 class TestCommand:

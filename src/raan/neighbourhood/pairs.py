@@ -25,8 +25,8 @@ def unit(embedding: Float[Tensor, "*lead row dim"]) -> Float[Tensor, "*lead row 
     if not embedding.shape[-1]:
         return embedding
     largest = embedding.detach().abs().amax(-1, keepdim=True)
-    # Short of the largest powers, which would overflow or round themselves; what is left of the scale does no harm.
-    most = 2.0 ** (math.log2(torch.finfo(embedding.dtype).max) - 2)
+    # Short of the largest powers, which would overflow or round themselves; a scale of four does no harm.
+    most = 2.0 ** (round(math.log2(torch.finfo(embedding.dtype).max)) - 2)
     power = (torch.frexp(largest).mantissa / largest).clamp(1 / most, most).nan_to_num(1.0)
     return normalize(embedding * power, dim=-1)
 

@@ -12,7 +12,7 @@ from io import FileIO
 from pathlib import Path
 from urllib.error import HTTPError
 
-from raan.data.download.remote import Progress, RemoteFile, Source
+from raan.data.download.remote import Progress, RemoteFile, Source, TooSlow
 from raan.files.lock import lock, release
 from raan.files.write import write_all
 
@@ -106,7 +106,7 @@ class _Copy:
                 return
             except FAILURES as error:
                 last = attempt == ATTEMPTS - 1
-                if last or self.size <= before or _is_full(error) or isinstance(error, WrongBytes):
+                if last or self.size <= before or _is_full(error) or isinstance(error, WrongBytes | TooSlow):
                     raise
 
     def _append(self, source: Source) -> None:
