@@ -82,7 +82,7 @@ def test_a_report_of_damaged_results_is_the_same_or_refused_with_the_files_name(
     for damaged in damages(file.read_bytes(), number):
         file.write_bytes(damaged)
         done = raan(*command)
-        refused += check(done, name) == 2
+        refused += check(done, name, "runs on 'toy' disagree") == 2  # which is wrong nobody can tell
         if name.endswith(".gz") and not done.returncode:
             assert done.stdout == expected
     assert refused > number / 3
@@ -110,7 +110,8 @@ def test_a_damaged_journal_keeps_every_sound_run_and_invents_none(number, whole,
     for damaged in damages(b"".join(lines), 5 * number):
         journal.write_bytes(damaged)
         found, wrong = read_journal(journal)
-        untouched = [record for record, line in zip(records, lines, strict=True) if line in damaged]
+        there = {*damaged.split(b"\n")[:-1]}
+        untouched = [record for record, line in zip(records, lines, strict=True) if line.rstrip() in there]
         assert all(record in records for record in found)
         assert all(record in found for record in untouched)
         assert wrong or found == records or damaged in b"".join(lines) or len(found) > len(records)

@@ -5,6 +5,7 @@ A line of the journal is a run as JSON with its checksum before it, so that dama
 
 import gzip
 import os
+import re
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -18,6 +19,8 @@ from raan.results.records import Record, journal_of, line_of, parse, read
 
 CHECKSUM = 16
 """Hexadecimal digits of a line's checksum."""
+
+FRAMED = re.compile(rb"[0-9a-f]{%d} \{" % CHECKSUM)
 
 
 class StudyRunning(OSError):
@@ -83,10 +86,11 @@ def read_journal(path: Path) -> tuple[list[Record], list[str]]:
     """The runs of a journal that are as they were written, and what is wrong with the others, by line."""
     records, wrong = [], []
     *lines, tail = path.read_bytes().split(b"\n")
+    framed = _is_framed(lines)
     for number, line in enumerate(lines, 1):
         where = f"{path}, line {number},"
         try:
-            records.append(parse(_unframe(line, where), where))
+            records.append(parse(_unframe(line, where) if framed else line, where))
         except ValueError as error:
             wrong.append(str(error))
     if tail:
@@ -94,10 +98,13 @@ def read_journal(path: Path) -> tuple[list[Record], list[str]]:
     return records, wrong
 
 
+def _is_framed(lines: Sequence[bytes]) -> bool:
+    """Whether the lines have checksums: earlier versions wrote none."""
+    return any(FRAMED.match(line) for line in lines)
+
+
 def _unframe(line: bytes, where: str) -> bytes:
-    """The JSON of a line, if its checksum is right; earlier versions wrote none."""
-    if line.startswith(b"{"):
-        return line
+    """The JSON of a line, if its checksum is right."""
     stated, _, content = line.partition(b" ")
     if digest(content + b"\n")[:CHECKSUM].encode() != stated:
         raise ValueError(f"{where} is damaged: it does not have the checksum that it states")
@@ -109,10 +116,12 @@ def _recover(journal: Path) -> list[Record]:
     if not journal.exists():
         return []
     records, wrong = read_journal(journal)
+    sound = b"".join(map(frame, records))
+    if sound != journal.read_bytes():
+        write_bytes(journal, sound)
     if wrong:
         kept = f"{len(records)} sound runs are kept, the others trained again"
         warnings.warn(f"{'; '.join(wrong)}: {kept}", stacklevel=4)
-        write_bytes(journal, b"".join(map(frame, records)))
     return records
 
 
