@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raan.cli.options import AimOption, Json, Quiet
-from raan.cli.outcome import BROKEN, has_trade_off, show, summarise, write
+from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
@@ -49,14 +49,11 @@ def choose(
     Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input.
     """
     begun = monotonic()
-    from raan.files.write import write_folder
     from raan.fit.conclude import about
-    from raan.fit.folder import check
     from raan.fit.kept import recall
     from raan.fit.trade_off import choose_aloud
     from raan.results.records import read
 
-    check(out, force)
     model = _load(folder)
     options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
     before = recall(folder, model.classifier)
@@ -68,7 +65,7 @@ def choose(
             f"{folder / 'plain'}. A larger --accuracy-drop, or --no-floor, may find one"
         )
     chosen = model.with_classifier(frontier, about(outcome, outcome.method))
-    with write_folder(out) as place:
+    with claim_folder(out, force) as place:
         write(outcome, chosen, partial(copytree, folder / "plain"), read(folder / "results.jsonl"), place, out)
     if as_json:
         found = summarise(outcome, out, monotonic() - begun)

@@ -14,7 +14,7 @@ import typer
 
 from raan.cli.console import errors, time_bar
 from raan.cli.options import AimOption, Data, Decimal, Delimiter, Encoding, Json, Points, Quiet
-from raan.cli.outcome import BROKEN, has_trade_off, show, summarise, write
+from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 
 if TYPE_CHECKING:
@@ -82,16 +82,16 @@ def fit(
     was a model.
     """
     begun = monotonic()
-    with time_bar(quiet) as show_time, warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what the data warn of is shown as notes
-        from raan.files.write import write_folder
+    with (
+        time_bar(quiet) as show_time,
+        warnings.catch_warnings(action="ignore"),  # what the data warn of is shown as notes
+        claim_folder(out, force) as folder,
+    ):
         from raan.fit.conclude import conclude, models
         from raan.fit.fit import Wish
-        from raan.fit.folder import check
         from raan.fit.records import records
         from raan.tabular.lines import Layout
 
-        check(out, force)
         floor = None if no_floor else worst_group_drop / 100
         wish = Wish(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
         layout = Layout(delimiter, encoding, decimal)
@@ -100,8 +100,7 @@ def fit(
         show_time("explaining and writing", 1, 1)
         outcome = conclude(found, label, attribute, data.name)
         model, plain = models(found, outcome)
-        with write_folder(out) as folder:
-            write(outcome, model, plain.save, list(records(found)), folder, out)
+        write(outcome, model, plain.save, list(records(found)), folder, out)
     if as_json:
         found_in = summarise(outcome, out, monotonic() - begun)
         sys.stdout.write(json.dumps(found_in, ensure_ascii=False) + "\n")

@@ -12,13 +12,24 @@ from raan.cli.console import console, note
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from contextlib import AbstractContextManager
 
     from raan.fit.classifier import TableClassifier
     from raan.fit.outcome import Outcome
     from raan.results.records import Record
 
+WRITER = "raan fit"
+"""What the manifest of a folder says of it; `raan choose` writes the same kind."""
+
 BROKEN = 1
 """The exit code where test rows contradict what was promised."""
+
+
+def claim_folder(out: Path, force: bool) -> AbstractContextManager[Path]:
+    """The folder to fill, claimed from now on, which stands at `out` when all is written."""
+    from raan.files.claim import claim
+
+    return claim(out, WRITER, force=force)
 
 
 def write(
