@@ -17,7 +17,7 @@ from raan.results.statistics import Difference, difference
 BASELINE = "Vanilla"
 
 BASELINES = (BASELINE, "Boosting", "Logistic")
-"""The methods that know of no groups, one for each kind of model: what the others of their kind are held against."""
+"""The methods that know of no groups, one for each kind: what the others of their kind are held against."""
 
 
 @dataclass(frozen=True, eq=False)
