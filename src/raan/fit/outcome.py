@@ -15,6 +15,9 @@ from raan.fit.inspect import GroupScores, Probe
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.promise import Promise
 
+SURE = 1.6449
+"""Standard errors beyond an allowance from which test rows contradict a promise: chance does so one time in twenty."""
+
 
 @dataclass(frozen=True)
 class Facts:
@@ -101,7 +104,7 @@ class Outcome:
         whole, by_cell = paired_errors(chosen, plain, self.switched[self.place])
         yield from self._unfair(plain, chosen)
         lost, error = float(accuracy(plain) - accuracy(chosen)), float(whole)
-        if lost > self.rule.accuracy_drop + error + HAIR:
+        if lost > self.rule.accuracy_drop + SURE * error + HAIR:
             yield (
                 f"it loses {100 * lost:.1f} points of accuracy where {100 * self.rule.accuracy_drop:g} were "
                 f"allowed (standard error {100 * error:.1f})"
@@ -109,7 +112,7 @@ class Outcome:
         if self.rule.worst_group_drop is not None:
             cell = np.unravel_index(int(np.argmin(group_accuracy(chosen))), by_cell.shape)
             fell, error = float(worst_group_accuracy(plain) - worst_group_accuracy(chosen)), float(by_cell[cell])
-            if fell > self.rule.worst_group_drop + error + HAIR:
+            if fell > self.rule.worst_group_drop + SURE * error + HAIR:
                 yield (
                     f"its worst-served group has an accuracy {100 * fell:.1f} points below the plain model's "
                     f"(standard error {100 * error:.1f})"
@@ -127,7 +130,7 @@ class Outcome:
         for key, most in self.rule.limits:
             aim, loss = AIMS[key], float(AIMS[key].loss_of(chosen))
             error = float(np.nanstd(aim.loss_of(resample(chosen, REPLICATES, np.random.default_rng(0)))))
-            if not loss <= most + error:
+            if not loss <= most + SURE * error:
                 yield f"the {aim.title} is {100 * float(measure(aim.metric, chosen)):.1f} %, beyond the limit"
 
     def choose(self, frontier: FairFrontier, notes: tuple[str, ...]) -> "Outcome":

@@ -143,11 +143,11 @@ def settle(families: Sequence[Family]) -> Settled:
     """Hold every family against the most accurate plain model out of fold, and take the best by the one rule.
 
     Families come in the order of preference: a later one's plain model must be more accurate by more than the
-    standard error of the difference. Each family's best point by the rule is taken; then the best of these by the
+    standard error of the difference. A network's is not held against: it has no trade-off to choose from. Each family's best point by the rule is taken; then the best of these by the
     same rule. Where it takes none, the trade-off is that of the plain model's family, at its first point.
     """
     reference = families[0]
-    for family in families[1:]:
+    for family in (each for each in families[1:] if each.style != "network"):
         reference = family if _is_surer(family, reference) else reference
     trade_offs = tuple(_hold_against(family, reference) for family in families)
     own = trade_offs[families.index(reference)]

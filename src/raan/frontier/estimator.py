@@ -324,16 +324,24 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         return self._settle(self._rule())
 
     def _settle(self, rule: Rule) -> "FairFrontier":
-        """Take the point that the rule likes best, and measure what it promises."""
+        """Take the point that the rule likes best, and measure what it promises; without a gain, keep the plain."""
         tried = self.tried_
         counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
         if rule.aim != "accuracy":
             rule = rule.judged_by(counts[0])
         what = tuple(self._what(weights) for weights in tried.weights)
-        self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed)
-        self.weights_ = tried.weights[self.frontier_.chosen_place]
         self.promise_ = promise(tried, rule)
-        if self.frontier_.chosen_place:
+        kept = not self.promise_.holds(rule)
+        self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed, plain_kept=kept)
+        self.weights_ = tried.weights[self.frontier_.chosen_place]
+        if kept:
+            self.promise_ = self.promise_.of_plain()
+            warnings.warn(
+                f"within these allowances no choice serves {rule.goal.key} better on rows that did not make it: the "
+                "classifier is the plain one. More rows, or a larger accuracy_drop, may help",
+                stacklevel=3,
+            )
+        elif self.frontier_.chosen_place:
             warn_levelling(counts[0], counts[self.frontier_.chosen_place])
         return self
 
