@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -156,6 +157,18 @@ def test_what_comes_to_a_folder_of_raan_meanwhile_is_kept_under_force_too(tmp_pa
     assert (target / "precious").read_text() == "mine"
     assert read(target) == "1"
     assert read(tmp_path / "folder-2") == "2"
+
+
+def test_a_folder_can_be_changed_by_a_whole_copy_of_it(tmp_path):
+    target = tmp_path / "folder"
+    fill(target, "1")
+    with claim(target, "test", force=True) as part:
+        shutil.copytree(target, part, dirs_exist_ok=True)
+        (part / "two").write_text("2")
+        assert why_foreign(target) == ""
+    assert why_foreign(target) == ""
+    assert read(target) == "1"
+    assert (target / "two").read_text() == "2"
 
 
 def test_a_link_to_a_folder_is_followed(tmp_path):

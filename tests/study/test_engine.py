@@ -581,3 +581,9 @@ def test_a_file_comes_before_the_packaged_study_of_its_name(tmp_path, monkeypatc
 def test_a_study_may_extend_a_packaged_one(tmp_path):
     study = read_study(write(tmp_path, 'extends = "table-2.toml"\ntitle = "Mine"\n'))
     assert (study.title, study.results) == ("Mine", "table-2")
+
+
+@pytest.mark.parametrize("name", ["celeba", "table-2", "table-3"])
+def test_the_committed_results_are_read_and_written_to_the_same_bytes(name):
+    path = Path(__file__).parents[2] / "results" / f"{name}.jsonl.gz"
+    assert "".join(map(line_of, read(path))).encode() == gzip.decompress(path.read_bytes())

@@ -11,7 +11,7 @@ import os
 import shutil
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.metadata import version
 from itertools import count
 from pathlib import Path
@@ -131,9 +131,10 @@ def _recover(target: Path) -> None:
 
 def _write_manifest(folder: Path, kind: str) -> None:
     """List every file with its checksum; all of them are on disk when this is there."""
+    (folder / MANIFEST).unlink(missing_ok=True)  # of a folder that this one was copied from
     files = {}
     for file in _files(folder):
-        with file.open("rb+") as stream:
+        with suppress(PermissionError), file.open("rb+") as stream:
             os.fsync(stream.fileno())
         files[file.relative_to(folder).as_posix()] = _describe(file)
     stated = {"format": FORMAT, "version": VERSION, "kind": kind, "raan": version("raan"), "files": files}

@@ -122,15 +122,25 @@ class _Worker:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Signals wait until the end of the block; processes started within hear none of them, until they listen."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT, *ENDING])
+    """Signals wait until the end of the block: a process half started would be nobody's.
+
+    Those started within do not hear Ctrl-C, which a terminal sends to all: their parent ends them.
+    """
+    waiting: list[int] = []
+    here = threading.current_thread() is threading.main_thread()  # Python handles signals nowhere else
+    heeded = [number for number in (signal.SIGINT, *ENDING) if here and callable(signal.getsignal(number))]
+    kept = {number: signal.signal(number, lambda came, frame: waiting.append(came)) for number in heeded}
+    masked = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT]) if masked else set()
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if masked:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for number, handler in kept.items():
+            signal.signal(number, handler)
+        for number in waiting:
+            signal.raise_signal(number)
 
 
 # What runs in a worker.
@@ -139,8 +149,6 @@ def _deaf() -> Iterator[None]:
 def _serve(connection: Connection, store: Path) -> None:
     """Train the packs that come, on one thread, until the parent is gone."""
     _end_with_parent()
-    if hasattr(signal, "pthread_sigmask"):  # not Ctrl-C, which a terminal sends to all: the parent sees to that
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING)
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
     with suppress(EOFError, OSError):
