@@ -63,8 +63,8 @@ class Frontier(Sequence[Point]):
     """The points that were tried, the reference among them, and the rule that takes one.
 
     The reference is what others are held against, the plain model. Points before it are how it came to be: they
-    are shown, and never taken. Where the rule's choice did not hold on rows that had no part in it, the plain model
-    is kept. A frontier without points is one of rows that nobody judged.
+    are shown, and never taken. Where the rule's choice did not hold on rows that had no part in it, the plain
+    model is kept. A frontier without points is one of rows that nobody judged.
     """
 
     what: tuple[Mapping[str, Any], ...]

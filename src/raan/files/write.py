@@ -8,7 +8,7 @@ import secrets
 import shutil
 import stat
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
@@ -61,13 +61,6 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
             release(stream)
             os.replace(part, target)
             sync_folder(target.parent)
-
-
-def write_folder(path: str | os.PathLike[str]) -> AbstractContextManager[Path]:
-    """A folder to fill, which takes the place of what is at the path if raan wrote that, as `claim` has it."""
-    from raan.files.claim import claim
-
-    return claim(path, "folder", force=True)
 
 
 def write_all(stream: FileIO, content: bytes) -> None:

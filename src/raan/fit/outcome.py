@@ -16,7 +16,7 @@ from raan.frontier.estimator import FairFrontier
 from raan.frontier.promise import Promise
 
 SURE = 1.6449
-"""Standard errors beyond an allowance from which test rows contradict a promise: chance does so one time in twenty."""
+"""Standard errors beyond an allowance from which test rows contradict it; by chance they do so once in twenty."""
 
 
 @dataclass(frozen=True)

@@ -143,8 +143,9 @@ def settle(families: Sequence[Family]) -> Settled:
     """Hold every family against the most accurate plain model out of fold, and take the best by the one rule.
 
     Families come in the order of preference: a later one's plain model must be more accurate by more than the
-    standard error of the difference. A network's is not held against: it has no trade-off to choose from. Each family's best point by the rule is taken; then the best of these by the
-    same rule. Where it takes none, the trade-off is that of the plain model's family, at its first point.
+    standard error of the difference. No network is held against: it has no trade-off to choose from. Each family's
+    best point by the rule is taken; then the best of these by the same rule. Where it takes none, the trade-off is
+    that of the plain model's family, at its first point.
     """
     reference = families[0]
     for family in (each for each in families[1:] if each.style != "network"):

@@ -324,7 +324,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         return self._settle(self._rule())
 
     def _settle(self, rule: Rule) -> "FairFrontier":
-        """Take the point that the rule likes best, and measure what it promises; without a gain, keep the plain."""
+        """Take the point that the rule likes best, and measure what it promises; without a gain, the plain one."""
         tried = self.tried_
         counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
         if rule.aim != "accuracy":
@@ -337,8 +337,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         if kept:
             self.promise_ = self.promise_.of_plain()
             warnings.warn(
-                f"within these allowances no choice serves {rule.goal.key} better on rows that did not make it: the "
-                "classifier is the plain one. More rows, or a larger accuracy_drop, may help",
+                f"within these allowances no choice serves {rule.goal.key} better on rows that did not make it: "
+                "the classifier is the plain one. More rows, or a larger accuracy_drop, may help",
                 stacklevel=3,
             )
         elif self.frontier_.chosen_place:
