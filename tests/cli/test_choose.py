@@ -53,7 +53,7 @@ def test_the_floor_can_be_lifted_and_one_may_choose_from_what_was_chosen(fitted,
     assert (free["worst_group_drop"], again["worst_group_drop"]) == (None, 0.0)
     assert again["accuracy_drop"] == 0.08  # what is not given stays as it was
     gaps = [found["chosen"]["validation"]["demographic_parity_gap"] for found in (free, again)]
-    assert gaps[0] <= gaps[1] + 1e-9
+    assert gaps[0] <= gaps[1] + 0.01  # the aim is measured on smoothed counts
     assert (
         again["chosen"]["validation"]["worst_group_accuracy"]
         >= again["plain"]["validation"]["worst_group_accuracy"]
@@ -104,4 +104,4 @@ def test_the_folder_itself_is_not_written_over_without_force(fitted):
     _, fair = fitted
     result = raan("choose", fair, "--out", fair)
     assert result.returncode == 2
-    assert "is not empty: name another folder" in said(result)
+    assert "is not empty: expected the name of a folder that is new or empty" in said(result)

@@ -14,6 +14,7 @@ from commands import ENVIRONMENT, RAAN, people, raan, said
 from fitted_runs import table_of, write_table
 from raan import load
 from raan.data.sets.adult import COLUMNS
+from raan.files.claim import MANIFEST, claim
 from raan.results.records import read
 from raan.tabular.frame import from_frame
 
@@ -37,7 +38,7 @@ def fitted(tmp_path_factory):
 def test_the_folder_holds_model_plain_twin_report_results_and_card(fitted):
     _, out, _ = fitted
     names = {path.name for path in out.iterdir()}
-    files = {"report.html", "results.jsonl", "results.explain.json", "model-card.md", "trade-off.npz"}
+    files = {"report.html", "results.jsonl", "results.explain.json", "model-card.md", "trade-off.npz", MANIFEST}
     assert names == {"model", "plain", *files}
     assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing left half-written
 
@@ -260,13 +261,13 @@ def test_a_folder_that_fit_wrote_is_replaced_with_force_alone_and_any_other_neve
     for force in ((), ("--force",)):
         refused = raan(*command, tmp_path / "o", *force)
         assert refused.returncode == 2
-        assert "is not empty, and no folder that `raan fit` wrote" in said(refused)
+        assert f"is not empty and not replaced (no {MANIFEST} says that raan wrote it)" in said(refused)
     assert (tmp_path / "o" / "mine.txt").exists()
     first = raan(*command, tmp_path / "new")
     assert first.returncode in (0, 1), first.stderr
     refused = raan(*command, tmp_path / "new")
     assert refused.returncode == 2
-    assert "is not empty: name another folder by --out, or replace this one by --force" in said(refused)
+    assert "name another folder by --out, or replace this one by --force" in said(refused)
     (tmp_path / "new" / "report.html").unlink()
     forced = raan(*command, tmp_path / "new", "--force")
     assert forced.returncode in (0, 1), forced.stderr
@@ -277,7 +278,7 @@ def test_the_folder_one_is_in_is_refused_before_training(tmp_path):
     write_table(tmp_path / "a.csv", rows=600)
     refused = raan("fit", "a.csv", *FIT, "--out", ".", "--force", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "is the folder you are in, or holds it: name another folder by --out" in said(refused)
+    assert "the folder you are in, or one that holds it" in said(refused)
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
@@ -319,7 +320,11 @@ def test_a_kill_in_the_middle_leaves_no_folder(tmp_path, terminal):
         process.kill()
         _rest(reader)
     assert process.returncode == -signal.SIGKILL
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert not (tmp_path / "o").exists()
+    left = [path for path in tmp_path.iterdir() if path.name != "a.csv"]
+    with claim(tmp_path / "o", "raan fit"):  # the next run clears away what the kill left
+        assert not [path for path in left if path.exists() and path.suffix != ".lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "o"]
 
 
 def test_an_interruption_uses_what_is_finished(tmp_path, terminal):

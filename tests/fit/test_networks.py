@@ -36,7 +36,7 @@ def test_the_saved_mean_of_the_folds_decides_test_rows_as_they_were_counted(netw
     for point in (0, len(networks.steps) - 1):
         classifier = networks.at(point)
         predicted = classifier.predict(rows.features(rows.test))
-        counts, _ = networks.test.against(label)
+        counts = networks.test.against(label).counts
         assert np.array_equal(count(label, group, predicted, 2, 2), counts[point, 0])
         TableClassifier(loaded.preprocessing, classifier, rows.classes, {}).save(tmp_path / str(point))
         again = load(tmp_path / str(point)).classifier

@@ -1,5 +1,6 @@
 """The command line. Each command has a file of its own, and imports what is heavy when it runs."""
 
+import os
 from typing import Annotated
 
 import typer
@@ -52,4 +53,7 @@ def _options(
 
 def main() -> None:
     """What the `raan` command runs."""
+    # Threads that wait for one another would else spin, and on a busy machine take longer than one alone. Read when
+    # the first library that has such threads is imported, so it is set before any is.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     run(app)

@@ -131,8 +131,8 @@ most tables, as measured by the logarithm of the probability that it gives to ro
 def soften(estimator: Any) -> Any:
     """The classifier as it is fitted to the attribute by default: the same kind, so that it does not overfit.
 
-    Of scikit-learn's gradient boosting, what the user has not set is set so that it learns less. Weights by the
-    user's classes mean nothing for groups, and are left out.
+    Gradient boosting of scikit-learn that has its defaults is set so that it learns less; where the user has set
+    how much it learns, that stays. Weights by the user's classes mean nothing for groups, and are left out.
     """
     changed = {
         name: None
@@ -143,7 +143,8 @@ def soften(estimator: Any) -> Any:
     classifier, _ = last_step(softened)
     if isinstance(classifier, HistGradientBoostingClassifier):
         default, own = HistGradientBoostingClassifier().get_params(), classifier.get_params()
-        classifier.set_params(**{name: GENTLE[name] for name in GENTLE if own[name] == default[name]})
+        if all(own[name] == default[name] for name in ("max_iter", "max_depth", *GENTLE)):
+            classifier.set_params(**GENTLE)
     return softened
 
 

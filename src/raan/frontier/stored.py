@@ -1,5 +1,6 @@
 """A fitted FairFrontier taken apart for a file, and put together from one that nobody need trust."""
 
+import warnings
 from dataclasses import fields
 from typing import Any
 
@@ -44,7 +45,10 @@ def from_parts(parts: Parts, encoder: Any) -> FairFrontier:
     """The model, ready to predict and to choose."""
     if encoder is not None:
         raise ValueError("encoder is given, but the folder holds a FairFrontier, which has none")
-    with blame(MANIFEST):
+    with (
+        blame(MANIFEST),
+        warnings.catch_warnings(action="ignore"),
+    ):  # what the choice warns of was said when it was made
         plain = parts.plain
         estimator, attribute_estimator = parts.estimators["plain"]
         model = FairFrontier(estimator, attribute_estimator=attribute_estimator, **plain["parameters"])
