@@ -3,7 +3,7 @@
 import hashlib
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import SimpleNamespace
 
@@ -41,6 +41,10 @@ class Handler(BaseHTTPRequestHandler):
                 self.answer(BODY[:100_000], length=len(BODY))
                 self.wfile.flush()
                 self.server.over.wait(20)
+            case "/trickling":  # never silent for long, and never at an end
+                self.trickle(lambda: self.answer(b"", length=len(BODY)))
+            case "/trickling-headers":
+                self.trickle(lambda: self.wfile.write(b"HTTP/1.0 200 OK\r\nX: "))
             case "/moved":
                 self.redirect("/good")
             case "/to-a-file":
@@ -63,6 +67,12 @@ class Handler(BaseHTTPRequestHandler):
         for place in range(start, len(body), 10_000):
             self.wfile.write(body[place : place + 10_000])
             time.sleep(pause)
+
+    def trickle(self, begin: Callable[[], object]) -> None:
+        begin()
+        while not self.server.over.wait(0.05):
+            self.wfile.write(b"x")
+            self.wfile.flush()
 
     def redirect(self, address: str) -> None:
         self.send_response(302)

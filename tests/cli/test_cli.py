@@ -15,7 +15,7 @@ def test_the_version_is_the_packages():
 
 def test_help_names_the_commands_in_their_order_each_with_what_it_does():
     shown = dict(re.findall(r"^│ (\w+) +(\w.*\w)[. ]", raan("--help").stdout, flags=re.M))
-    assert list(shown) == ["fit", "predict", "audit", "study", "report", "methods", "demo", "data"]
+    assert list(shown) == ["fit", "choose", "predict", "audit", "study", "report", "methods", "demo", "data"]
     assert len(set(shown.values())) == len(shown)
 
 

@@ -11,130 +11,172 @@ import pandas as pd
 import pytest
 
 from commands import ENVIRONMENT, RAAN, people, raan, said
+from fitted_runs import table_of, write_table
 from raan import load
 from raan.data.sets.adult import COLUMNS
+from raan.files.claim import MANIFEST, claim
 from raan.results.records import read
+from raan.tabular.frame import from_frame
 
-FIT = ("--label", "hired", "--attribute", "sex", "--ignore", "id")
+FIT = ("--label", "hired", "--attribute", "sex")
 SHORT = 0.05  # minutes: the least there is
+
+
+FOUND = ("--aim", "demographic-parity", "--accuracy-drop", 3)  # what can be found on this table
 
 
 @pytest.fixture(scope="module")
 def fitted(tmp_path_factory):
     """A table, the folder that was fitted to it, and what the command printed."""
     folder = tmp_path_factory.mktemp("fit")
-    table = people(folder / "people.csv")
-    result = raan("fit", table, *FIT, "--out", folder / "out", "--minutes", 1, "--accuracy-drop", 3)
+    table = write_table(folder / "people.csv", rows=1500)
+    result = raan("fit", table, *FIT, *FOUND, "--out", folder / "out", "--minutes", 0.5)
     assert result.returncode == 0, result.stderr
     return table, folder / "out", result
 
 
-def test_the_folder_holds_model_report_results_explanation_and_card(fitted):
+def test_the_folder_holds_model_plain_twin_report_results_and_card(fitted):
     _, out, _ = fitted
     names = {path.name for path in out.iterdir()}
-    assert names == {"model", "report.html", "results.jsonl", "results.explain.json", "model-card.md"}
+    files = {"report.html", "results.jsonl", "results.explain.json", "model-card.md", "trade-off.npz", MANIFEST}
+    assert names == {"model", "plain", *files}
     assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing left half-written
 
 
-def test_a_report_of_the_folder_says_what_the_fit_said(fitted, tmp_path):
+def test_a_report_of_the_folder_is_written(fitted, tmp_path):
     _, out, _ = fitted
     result = raan("report", out, "--out", tmp_path / "again.html")
     assert result.returncode == 0, result.stderr
     headline = json.loads((out / "results.explain.json").read_text())["verdict"][0]
-    assert headline.startswith("Saved: ")
     for page in (out / "report.html", tmp_path / "again.html"):
         text = re.sub(r"\s|&nbsp;|\u00a0", "", page.read_text())
         assert re.sub(r"\s", "", headline) in text
 
 
-def test_the_results_are_records_of_all_methods_from_one_split(fitted):
+def test_the_results_are_records_of_all_families_out_of_fold_and_on_test_rows(fitted):
     _, out, _ = fitted
     records = read(out / "results.jsonl")
-    assert {record.method for record in records} == {"Vanilla", "Boosting", "RAAN", "RL-RAAN", "AANReweighting"}
+    assert {record.method for record in records} >= {"Boosting", "FairFrontier", "Logistic"}
     for record in records:
-        assert record.counts("validation").sum((1, 2, 3)).tolist() == [240.0] * len(record.step)
-        assert record.counts("test").sum((1, 2, 3)).tolist() == [240.0] * len(record.step)
-    assert len({record.run for record in records}) == len(records)
+        assert record.counts("validation").sum((1, 2, 3)).tolist() == [1200.0] * len(record.step)
+        assert record.counts("test").sum((1, 2, 3)).tolist() == [300.0] * len(record.step)
 
 
-def test_every_method_starts_where_plain_training_ended(fitted):
-    _, out, _ = fitted
-    starts = {
-        (record.seed, tuple(record.test[0])) for record in read(out / "results.jsonl") if record.style == "network"
-    }
-    assert len(starts) == len({seed for seed, _ in starts})
-
-
-def test_the_table_the_sentence_and_the_files_are_shown_without_colours(fitted):
+def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colours(fitted):
     _, out, result = fitted
     assert re.search(r"accuracy\W+\d+\.\d\W+\d+\.\d", result.stdout)
+    shown = " ".join(result.stdout.split())
     for word in (
-        "equalized-odds gap",
-        "worst-group accuracy",
+        "demographic-parity gap",
         "accuracy of f",
-        "accuracy of m",
-        "validation rows",
+        "Out of fold, new rows were promised a demographic-parity gap of",
+        "This model does not see sex: new rows need not state it.",
+        "With sex known at prediction and a threshold for each group",
+        f"raan choose {out} --aim",
     ):
-        assert word in result.stdout, word
-    for name in ("model", "report.html", "model-card.md"):
+        assert word in shown, word
+    for name in ("model", "plain", "report.html", "model-card.md"):
         assert str(out / name) in result.stdout
     assert "\x1b" not in result.stdout + result.stderr
 
 
-def test_the_model_loads_and_predicts_files_and_frames_alike(fitted):
+def test_the_model_and_its_plain_twin_load_and_predict_files_and_frames_alike(fitted):
     table, out, _ = fitted
-    model = load(out / "model")
-    frame = pd.read_csv(table, dtype={"id": str}, keep_default_na=False, na_values=[""])
-    assert set(model.predict(table)) <= {"no", "yes"}
-    assert (model.predict(table) == model.predict(frame[::-1])[::-1]).all()
-    assert np.allclose(model.predict_proba(table).sum(1), 1)
-    assert model.about["label"] == "hired"
-    assert model.columns == ("age", "city", "score")  # neither label, nor attribute, nor identifier
+    frame = pd.read_csv(table)
+    for name in ("model", "plain"):
+        model = load(out / name)
+        assert set(model.predict(table)) <= {"no", "yes"}
+        assert (model.predict(table) == model.predict(frame[::-1])[::-1]).all()
+        assert np.allclose(model.predict_proba(table).sum(1), 1)
+        assert model.about["label"] == "hired"
+        assert model.columns == ("age", "score", "height", "city")  # neither label nor attribute
+    assert (load(out / "model").predict(table) != load(out / "plain").predict(table)).any()
+    predicted = raan("predict", out / "plain", table, "--out", out.parent / "p.csv")
+    assert predicted.returncode == 0, predicted.stderr
 
 
-def test_the_explanation_says_whom_raan_weighs_more_and_maps_the_embedding(fitted):
-    _, out, _ = fitted
-    found = json.loads((out / "results.explain.json").read_text())
-    assert [each["balance"] for each in found["weights"]] == ["group", "sample"]
-    rare = min(found["weights"][0]["cells"], key=lambda cell: cell["rows"])
-    assert rare["mean"] > 1  # all cells count alike in this balance
-    assert {"feature", "all", "upweighted", "difference"} == set(found["weights"][0]["features"][0])
-    for each in found["maps"]:
-        assert len(each["x"]) == len(each["y"]) == len(each["label"]) == 240
-        assert 0.3 < each["separability"] <= 1
+def test_the_claim_can_be_checked_with_the_two_models_and_the_test_rows(fitted):
+    table, out, _ = fitted
+    test = from_frame(table, "hired", "sex").split.test
+    rows = pd.read_csv(table).iloc[test]
+    stated = json.loads((out / "results.explain.json").read_text())
+    for name, who in (("plain", "plain"), ("model", "saved")):
+        predicted = load(out / name).predict(rows)
+        assert stated[who]["test"]["accuracy"] == pytest.approx((predicted == rows["hired"]).mean(), abs=1e-6)
 
 
 def test_the_card_says_how_the_model_was_chosen_and_how_it_serves_each_group(fitted):
     _, out, _ = fitted
     card = (out / "model-card.md").read_text()
-    for words in ("1,200 rows: 720 trained, 240 chose", "within 1 minute:", "at most 3 points", "accuracy of f"):
+    for words in ("1,200 rows trained and chose", "within 0.5 minutes:", "at most 3 points", "accuracy of f"):
         assert words in card, words
     assert "raan predict" in card
     assert re.search(r"\d+\.\d% \[ *\d+\.\d, +\d+\.\d\]", card)
 
 
-def test_the_rule_is_kept_on_validation_rows_and_json_says_so(tmp_path):
+def test_the_rule_is_kept_out_of_fold_and_json_says_so(tmp_path):
+    table = write_table(tmp_path / "a.csv", rows=1000)
+    wish = (*FOUND, "--keep-attribute", "--minutes", SHORT, "--json")
+    result = raan("fit", table, *FIT, *wish, "--out", tmp_path / "o")
+    found = json.loads(result.stdout)
+    assert result.returncode == (1 if found["broken_promises"] else 0)
+    plain, chosen = found["plain"]["validation"], found["chosen"]["validation"]
+    assert chosen["accuracy"] >= plain["accuracy"] - 0.03 - 1e-6
+    assert chosen["worst_group_accuracy"] >= plain["worst_group_accuracy"]
+    assert chosen["demographic_parity_gap"] < plain["demographic_parity_gap"]
+    assert found["improved"] is True
+    assert found["regime"][0].startswith("sex is an input of this model")
+    assert len(found["promise"]["accuracy_loss"]) == 3
+
+
+def test_where_nothing_is_allowed_the_plain_model_is_saved_and_that_is_no_error(tmp_path):
     result = raan(
-        "fit", people(tmp_path / "a.csv"), *FIT, "--out", tmp_path / "o", "--minutes", 0.4, "--accuracy-drop", 2,
-        "--aim", "demographic-parity", "--json",
+        "fit", people(tmp_path / "a.csv", rows=800), *FIT, "--ignore", "id", "--out", tmp_path / "o", "--minutes",
+        SHORT, "--accuracy-drop", 0, "--confidence", 0.999, "--json",
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
-    trained = {record.method for record in read(tmp_path / "o" / "results.jsonl")}
-    assert "AANReweighting" in trained  # on a busy machine the time may be over before RAAN
     found = json.loads(result.stdout)
-    plain, chosen = found["plain"]["validation"], found["chosen"]["validation"]
-    assert chosen["accuracy"] >= plain["accuracy"] - 0.02 - 1e-6
-    assert chosen["demographic_parity_gap"] <= plain["demographic_parity_gap"]
-    assert found["plain"]["method"] in ("Vanilla", "Boosting")
-    if found["chosen"]["method"] in ("Vanilla", "Boosting"):
-        assert not found["improved"]
-        assert found["chosen"] == found["plain"]
+    assert found["improved"] is False
+    assert found["title"].startswith("Not fairer: ")
+    assert found["reading"].startswith("Not fairer: the plain model is saved (")
+    table = tmp_path / "a.csv"
+    assert (load(tmp_path / "o" / "model").predict(table) == load(tmp_path / "o" / "plain").predict(table)).all()
+
+
+def test_test_rows_that_contradict_the_promise_are_exit_code_1_and_everything_says_so(tmp_path):
+    """In test rows women have higher scores, so that a model which favours men treats the two alike."""
+    frame = table_of(rows=1500)
+    test = from_frame(frame, "hired", "sex").split.test
+    frame.loc[test, "score"] += np.where(frame.loc[test, "sex"] == "f", 0.8, 0.0)
+    frame.round(3).to_csv(tmp_path / "a.csv", index=False)
+    result = raan("fit", tmp_path / "a.csv", *FIT, *FOUND, "--out", tmp_path / "o", "--minutes", SHORT)
+    assert result.returncode == 1, result.stderr
+    assert "Not fairer: on test rows the demographic-parity gap is" in " ".join(result.stdout.split())
+    assert "**Not fairer: on test rows" in (tmp_path / "o" / "model-card.md").read_text()
+    assert "Not fairer" in (tmp_path / "o" / "report.html").read_text()
+    assert json.loads((tmp_path / "o" / "results.explain.json").read_text())["title"].startswith("Not fairer: ")
+
+
+def test_test_rows_of_their_own_judge_and_all_other_rows_train(tmp_path):
+    table, later = write_table(tmp_path / "a.csv", rows=700), write_table(tmp_path / "b.csv", rows=300, seed=1)
+    wish = (*FOUND, "--test", later, "--ignore", "ci*", "--minutes", SHORT, "--json")
+    result = raan("fit", table, *FIT, *wish, "--out", tmp_path / "o")
+    assert result.returncode in (0, 1), result.stderr
+    stated = json.loads(result.stdout)
+    model, rows = load(tmp_path / "o" / "model"), pd.read_csv(later)
+    assert model.columns == ("age", "score", "height")
+    right = (model.predict(rows) == rows["hired"]).mean()
+    assert stated["chosen"]["test"]["accuracy"] == pytest.approx(right, abs=1e-6)
+    (record, *_) = read(tmp_path / "o" / "results.jsonl")
+    assert record.counts("validation").sum() == 700
+    assert record.counts("test").sum() == 300
 
 
 def test_quiet_prints_nothing(tmp_path):
-    table = people(tmp_path / "a.csv", rows=600)
-    result = raan("fit", table, *FIT, "--out", tmp_path / "o", "--minutes", SHORT, "--quiet")
-    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+    table = write_table(tmp_path / "a.csv", rows=600)
+    result = raan("fit", table, *FIT, "--accuracy-drop", 0, "--out", tmp_path / "o", "--minutes", SHORT, "--quiet")
+    assert (result.stdout, result.stderr) == ("", "")
+    assert result.returncode in (0, 1)
 
 
 def test_several_attributes_are_crossed_and_a_missing_one_is_unknown(tmp_path):
@@ -146,7 +188,7 @@ def test_several_attributes_are_crossed_and_a_missing_one_is_unknown(tmp_path):
         "fit", tmp_path / "b.csv", "--label", "hired", "--attribute", "sex", "old", "--ignore", "id", "--out",
         tmp_path / "o", "--minutes", SHORT,
     )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    assert result.returncode in (0, 1), result.stderr
     assert "the attribute is unknown in 40 of 2,000 rows" in said(result)
     assert read(tmp_path / "o" / "results.jsonl")[0].attributes == ["f × old", "f × young", "m × old", "m × young"]
 
@@ -158,7 +200,7 @@ def test_names_and_values_of_the_user_are_never_markup(tmp_path):
         "fit", table, "--label", "# hired", "--attribute", "s`e`x", "--ignore", "id", "--out", tmp_path / "o",
         "--minutes", SHORT,
     )  # fmt: skip
-    assert result.returncode == 0, result.stderr
+    assert result.returncode in (0, 1), result.stderr
     assert "accuracy of [red]m|m" in result.stdout
     card = (tmp_path / "o" / "model-card.md").read_text()
     assert "<script>" not in card
@@ -181,9 +223,8 @@ def test_names_and_values_of_the_user_are_never_markup(tmp_path):
         (("--label", "hired", "--attribute", "hired"), "is named twice"),
     ],
 )
-def test_a_wrong_column_is_one_paragraph_with_what_to_do_and_exit_code_2(fitted, tmp_path, arguments, words):
-    table, _, _ = fitted
-    frame = pd.read_csv(table, dtype=str)
+def test_a_wrong_column_is_one_paragraph_with_what_to_do_and_exit_code_2(tmp_path, arguments, words):
+    frame = pd.read_csv(people(tmp_path / "people.csv"), dtype=str)
     frame["id"] = "x" + frame["id"]  # words that never repeat
     frame.to_csv(tmp_path / "people.csv", index=False)
     result = raan("fit", tmp_path / "people.csv", *arguments, "--out", tmp_path / "o")
@@ -193,46 +234,56 @@ def test_a_wrong_column_is_one_paragraph_with_what_to_do_and_exit_code_2(fitted,
     assert not (tmp_path / "o").exists()
 
 
+def test_a_column_of_identifiers_is_left_out_with_a_note(tmp_path):
+    frame = pd.read_csv(people(tmp_path / "a.csv", rows=600), dtype=str)
+    frame["id"] = "x" + frame["id"]  # words that never repeat
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    result = raan("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "o", "--minutes", SHORT)
+    assert result.returncode in (0, 1), result.stderr
+    assert "identifiers: id" in said(result)
+    assert "id" not in load(tmp_path / "o" / "model").columns
+
+
 def test_groups_too_small_to_compare_are_an_error_that_names_them(tmp_path):
     frame = pd.read_csv(people(tmp_path / "a.csv"), dtype=str)
     frame["sex"] = np.where(np.arange(len(frame)) < 5, "x", "m")
     frame.to_csv(tmp_path / "a.csv", index=False)
-    result = raan("fit", tmp_path / "a.csv", *FIT, "--out", tmp_path / "o")
+    result = raan("fit", tmp_path / "a.csv", *FIT, "--ignore", "id", "--out", tmp_path / "o")
     assert result.returncode == 2
-    assert "1 of 2 groups have 10 validation rows or more" in said(result)
+    assert "1 of 2 groups have 30 training rows or more" in said(result)
 
 
 def test_a_folder_that_fit_wrote_is_replaced_with_force_alone_and_any_other_never(tmp_path):
-    table = people(tmp_path / "a.csv", rows=600)
-    command = ("fit", table, *FIT, "--minutes", SHORT, "--out")
+    table = write_table(tmp_path / "a.csv", rows=600)
+    command = ("fit", table, *FIT, "--accuracy-drop", 0, "--minutes", SHORT, "--out")
     (tmp_path / "o").mkdir()
     (tmp_path / "o" / "mine.txt").write_text("mine")
     for force in ((), ("--force",)):
         refused = raan(*command, tmp_path / "o", *force)
         assert refused.returncode == 2
-        assert "is not empty, and no folder that `raan fit` wrote" in said(refused)
+        assert f"is not empty and not replaced (no {MANIFEST} says that raan wrote it)" in said(refused)
     assert (tmp_path / "o" / "mine.txt").exists()
     first = raan(*command, tmp_path / "new")
-    assert first.returncode == 0, first.stderr
+    assert first.returncode in (0, 1), first.stderr
     refused = raan(*command, tmp_path / "new")
     assert refused.returncode == 2
-    assert "is not empty: name another folder by --out, or replace this one by --force" in said(refused)
+    assert "name another folder by --out, or replace this one by --force" in said(refused)
     (tmp_path / "new" / "report.html").unlink()
     forced = raan(*command, tmp_path / "new", "--force")
-    assert forced.returncode == 0, forced.stderr
+    assert forced.returncode in (0, 1), forced.stderr
     assert (tmp_path / "new" / "report.html").exists()
 
 
 def test_the_folder_one_is_in_is_refused_before_training(tmp_path):
-    people(tmp_path / "a.csv", rows=600)
+    write_table(tmp_path / "a.csv", rows=600)
     refused = raan("fit", "a.csv", *FIT, "--out", ".", "--force", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "is the folder you are in, or holds it: name another folder by --out" in said(refused)
+    assert "the folder you are in, or one that holds it" in said(refused)
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
 def _begun(tmp_path, **options):
-    table = people(tmp_path / "a.csv", rows=20_000)
+    table = write_table(tmp_path / "a.csv", rows=6_000)
     command = [RAAN, "fit", table, *FIT, "--out", tmp_path / "o", "--minutes", "5"]
     return subprocess.Popen(list(map(str, command)), env={**ENVIRONMENT, "TERM": "xterm"}, **options)
 
@@ -265,22 +316,26 @@ def test_a_kill_in_the_middle_leaves_no_folder(tmp_path, terminal):
     reader, writer = terminal
     with _begun(tmp_path, stdout=writer, stderr=writer) as process:
         os.close(writer)
-        _until(reader, b"plain training")
+        _until(reader, b"gradient boosting")
         process.kill()
         _rest(reader)
     assert process.returncode == -signal.SIGKILL
-    assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
+    assert not (tmp_path / "o").exists()
+    left = [path for path in tmp_path.iterdir() if path.name != "a.csv"]
+    with claim(tmp_path / "o", "raan fit"):  # the next run clears away what the kill left
+        assert not [path for path in left if path.exists() and path.suffix != ".lock"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "o"]
 
 
 def test_an_interruption_uses_what_is_finished(tmp_path, terminal):
     reader, writer = terminal
     with _begun(tmp_path, stdout=writer, stderr=writer) as process:
         os.close(writer)
-        _until(reader, b"Vanilla")
+        _until(reader, b"plain training")
         process.send_signal(signal.SIGINT)
         shown = _rest(reader)
-    assert process.returncode == 0, shown
-    assert "Training was interrupted" in shown
+    assert process.returncode in (0, 1), shown
+    assert "Training was interrupted" in " ".join(shown.split())
     assert (tmp_path / "o" / "model" / "raan-model.json").exists()
 
 
@@ -308,7 +363,8 @@ def test_real_rows_give_a_model_within_the_allowance(real_data, tmp_path):
     )  # fmt: skip
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
-    assert found["plain"]["validation"]["accuracy"] > 0.84
-    assert found["chosen"]["validation"]["accuracy"] >= found["plain"]["validation"]["accuracy"] - 0.01 - 1e-6
-    worst = [found[which]["validation"]["worst_group_accuracy"] for which in ("plain", "chosen")]
-    assert worst[1] >= worst[0]
+    plain, chosen = (found[who]["validation"] for who in ("plain", "chosen"))
+    assert plain["accuracy"] > 0.84
+    assert chosen["accuracy"] >= plain["accuracy"] - 0.01 - 1e-6
+    assert chosen["worst_group_accuracy"] > plain["worst_group_accuracy"] + 0.03
+    assert found["chosen"]["test"]["worst_group_accuracy"] > found["plain"]["test"]["worst_group_accuracy"]

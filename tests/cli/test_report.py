@@ -166,7 +166,7 @@ def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
         ("path.jsonl", json.dumps({**SMALL[0], "step": []}) + "\n", "the path has 0 steps"),
         ("step.jsonl", json.dumps({**SMALL[0], "step": 3}) + "\n", "step is 3; expected a list"),
         ("versions.jsonl", json.dumps({**SMALL[0], "versions": None}) + "\n", "versions is None; expected a dict"),
-        ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected text"),
+        ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected a list of text"),
         ("zip.jsonl.gz", "no gzip\n", "holds no results"),
     ],
 )

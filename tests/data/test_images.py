@@ -290,3 +290,46 @@ def test_threads_really_read_side_by_side(faces: Images) -> None:
         return faces.read(name)
 
     pixels(Images(faces.where, faces.bytes_of, read), faces.names[:4], 4, threads=4)
+
+
+def test_a_member_without_a_name_is_passed_over(tmp_path: Path) -> None:
+    where = in_zip(tmp_path)
+    with zipfile.ZipFile(where, "a") as archive:
+        archive.writestr(zipfile.ZipInfo("x"), b"nothing")
+        archive.infolist()[-1].filename = ""
+    assert open_images(where).names == tuple(sorted(BODIES))
+
+
+@pytest.mark.parametrize("held", [in_zip, in_tar])
+def test_a_damaged_archive_is_an_error_that_names_it_or_gives_the_images(
+    tmp_path: Path, held: Callable[[Path], Path]
+) -> None:
+    where = held(tmp_path)
+    whole, rng = where.read_bytes(), np.random.default_rng(0)
+    expected = pixels(open_images(where), sorted(BODIES), 8)
+    said = 0
+    for place in rng.integers(len(whole), size=120):
+        broken = bytearray(whole)
+        broken[place] ^= 1 << int(place % 8)
+        where.write_bytes(broken if place % 3 else broken[:place])
+        try:
+            found = open_images(where)
+            outcome = str(pixels(found, found.names, 8).shape[1:])
+        except ValueError as error:
+            outcome = str(error)
+            said += 1
+        assert outcome == str(expected.shape[1:]) or str(where) in outcome
+    assert said > 20
+
+
+def test_an_image_of_absurdly_many_pixels_or_bytes_is_not_unpacked(tmp_path: Path) -> None:
+    drawn = io.BytesIO()
+    Image.new("1", (9_000, 9_000)).save(drawn, "PNG")
+    with pytest.raises(ValueError, match=r"wide.png .*it has 9,000 times 9,000 pixels"):
+        pixels(open_images(in_folder(tmp_path, {"wide.png": drawn.getvalue()})), ["wide.png"], 8)
+    packed = tmp_path / "packed.zip"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open("a.jpg", "w") as stream:
+        for _ in range(300):
+            stream.write(bytes(1_000_000))
+    with pytest.raises(ValueError, match="states 300,000,000 bytes, too many for an image"):
+        pixels(open_images(packed), ["a.jpg"], 8)

@@ -1,5 +1,6 @@
 """Saved models: they come back as they were, no folder can run code, and no crash loses a model."""
 
+import io
 import json
 import os
 import pickle
@@ -7,6 +8,8 @@ import shutil
 import subprocess
 import sys
 import textwrap
+import tracemalloc
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +25,10 @@ from torch import nn
 from crowd import crowd
 from raan import files, load
 from raan.estimators import RAANClassifier
-from raan.files import CorruptModel, Parts
-from raan.files.folder import MANIFEST, digest, seal
-from raan.files.plain import from_json, to_json
+from raan.files import CorruptModel, Parts, folder
+from raan.files.folder import MANIFEST
+from raan.files.plain import Room, from_json, to_json
+from raan.files.seal import digest, seal
 
 
 def fitted(seed=0, rows=120, **settings):
@@ -455,6 +459,42 @@ class TestHostile:
                 load(saved)
             (saved / MANIFEST).write_bytes(data)
 
+    def test_text_stated_to_be_wide_takes_no_more_memory_than_its_letters_give_reason_for(self, saved):
+        wide = {"array": {"dtype": "<U9999", "values": ["a"] * 3000}}
+        forge(saved, lambda manifest: manifest["content"]["map"].update(classes=[wide] * 10))
+        tracemalloc.start()
+        with pytest.raises(
+            CorruptModel, match=f"{MANIFEST}.*arrays would take .* bytes more than it gives reason"
+        ):
+            load(saved)
+        _, peak = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert peak < 100e6  # all of it would take 1.2 GB
+
+    def test_a_large_file_of_holes_is_not_read(self, saved):
+        file = tensors_file(saved)
+        os.truncate(file, 6_000_000_000)
+        forge(saved, lambda manifest: manifest["files"]["tensors"].update(bytes=6_000_000_000))
+        with pytest.raises(CorruptModel, match=r"states 6,000,000,000 bytes and has .*: it is no file of raan's"):
+            load(saved)
+
+    def test_an_archive_that_would_be_more_once_unpacked_is_not_unpacked(self, saved):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("schema.json", " " * 50_000_000)
+        data = packed.getvalue()
+        name = f"extra-{digest(data)[:16]}.skops"
+        (saved / name).write_bytes(data)
+        stated = {"name": name, "sha256": digest(data), "bytes": len(data)}
+        forge(saved, lambda manifest: manifest["files"].update(extra=stated))
+        with pytest.raises(CorruptModel, match=r"extra-.*\.skops holds more than its .* bytes"):
+            load(saved)
+
+    def test_a_manifest_that_could_not_be_read_again_is_not_written(self, saved, monkeypatch):
+        monkeypatch.setattr(folder, "LARGEST_MANIFEST", 100)
+        with pytest.raises(ValueError, match="bytes beside its tensors, too many to be read again"):
+            fitted(seed=4).save(saved)
+
     def test_json_nested_without_end(self, saved):
         (saved / MANIFEST).write_text('{"a":' * 100_000)
         with pytest.raises(CorruptModel, match=MANIFEST):
@@ -462,8 +502,6 @@ class TestHostile:
 
 
 def torch_bytes(thing):
-    import io
-
     buffer = io.BytesIO()
     torch.save(thing, buffer)
     return buffer.getvalue()
@@ -618,7 +656,7 @@ class TestCrashes:
     ],
 )
 def test_plain_values_come_back_as_they_were(value):
-    assert from_json(json.loads(json.dumps(to_json(value, "value"), allow_nan=False))) == value
+    assert from_json(json.loads(json.dumps(to_json(value, "value"), allow_nan=False)), Room()) == value
 
 
 def test_arrays_come_back_with_their_types():
@@ -629,7 +667,7 @@ def test_arrays_come_back_with_their_types():
         np.array([True]),
         np.array(["a", 1], object),
     ):
-        again = from_json(json.loads(json.dumps(to_json(array, "array"))))
+        again = from_json(json.loads(json.dumps(to_json(array, "array"))), Room())
         assert again.dtype == array.dtype
         np.testing.assert_array_equal(again, array)
 

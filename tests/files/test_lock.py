@@ -65,3 +65,11 @@ def test_whoever_waited_for_a_file_that_is_gone_locks_the_new_one(tmp_path):
             stream.write(b"mine")
     assert (tmp_path / "old").read_bytes() == b""
     assert (tmp_path / "file").read_bytes() == b"mine"
+
+
+def test_a_lock_that_is_not_kept_leaves_no_file_and_lets_nobody_else_in(tmp_path):
+    with lock(tmp_path / "lock", keep=False):
+        with pytest.raises(Locked), lock(tmp_path / "lock", keep=False):
+            pass
+        assert (tmp_path / "lock").exists()
+    assert not (tmp_path / "lock").exists()

@@ -2,15 +2,16 @@
 
 import os
 import signal
+import socket
+import stat
 import subprocess
 import sys
 import threading
 import time
-from pathlib import Path
 
 import pytest
 
-from raan.files.write import write_bytes, write_folder, write_text, write_whole
+from raan.files.write import write_bytes, write_text, write_whole
 
 
 def begin_and_stop(path):
@@ -41,14 +42,10 @@ def test_a_file_that_cannot_be_put_there_is_not_left_beside(tmp_path):
     assert os.listdir(tmp_path) == ["folder"]
 
 
-def test_new_files_and_folders_have_the_permissions_that_others_have(tmp_path):
+def test_new_files_have_the_permissions_that_others_have(tmp_path):
     (tmp_path / "plain").write_text("")
     write_text(tmp_path / "whole", "")
     assert (tmp_path / "whole").stat().st_mode == (tmp_path / "plain").stat().st_mode
-    (tmp_path / "folder").mkdir()
-    with write_folder(tmp_path / "whole folder"):
-        pass
-    assert (tmp_path / "whole folder").stat().st_mode == (tmp_path / "folder").stat().st_mode
 
 
 def test_threads_that_write_one_file_at_once_leave_one_of_their_contents(tmp_path):
@@ -84,24 +81,116 @@ def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path):
     assert len({*(tmp_path / "file").read_bytes()}) == 1
 
 
-def test_a_folder_takes_the_place_of_the_old_one_when_it_is_whole(tmp_path):
-    target = tmp_path / "folder"
-    with write_folder(target) as part:
-        (part / "one").write_text("1")
-        assert not target.exists()
-    with write_folder(target) as part:
-        (part / "two").write_text("2")
-        assert os.listdir(target) == ["one"]
-    assert os.listdir(target) == ["two"]
-    with pytest.raises(KeyboardInterrupt), write_folder(target) as part:
-        begin_and_stop(part / "three")
-    assert os.listdir(target) == ["two"]
-    assert os.listdir(tmp_path) == ["folder"]
+def test_a_link_is_followed_and_stays_a_link(tmp_path):
+    (tmp_path / "elsewhere").mkdir()
+    for name in ("there", "not yet there"):
+        (tmp_path / name).symlink_to(tmp_path / "elsewhere" / name)
+    (tmp_path / "elsewhere" / "there").write_text("old")
+    for name in ("there", "not yet there"):
+        write_text(tmp_path / name, "new")
+        assert (tmp_path / name).is_symlink()
+        assert (tmp_path / "elsewhere" / name).read_text() == "new"
+    assert sorted(os.listdir(tmp_path / "elsewhere")) == ["not yet there", "there"]
 
 
-def test_a_folder_named_from_the_current_one(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with write_folder("folder") as part:
-        (part / "one").write_text("1")
-    write_text(Path("file"), "text")
-    assert sorted(os.listdir(tmp_path)) == ["file", "folder"]
+def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
+        write_text(tmp_path / "pipe", "through it")
+        assert reader.stdout.read() == b"through it"
+    assert (tmp_path / "pipe").is_fifo()
+    assert os.listdir(tmp_path) == ["pipe"]
+
+
+def test_a_device_is_written_to_and_stays_a_device(tmp_path):
+    device = tmp_path / "null"
+    try:
+        os.mknod(device, stat.S_IFCHR | 0o666, os.makedev(1, 3))
+        device.write_text("")
+    except OSError as error:
+        pytest.skip(f"a device cannot be made here: {error}")
+    write_text(device, "gone")
+    assert device.is_char_device()
+    with pytest.raises(KeyboardInterrupt), write_whole(device) as part:
+        begin_and_stop(part)
+
+
+def test_standard_output_can_be_named_as_a_file():
+    code = "import sys; from raan.files.write import write_text; write_text('/dev/stdout', 'said')"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"said"
+
+
+def test_a_folder_or_a_socket_is_refused_with_words(tmp_path):
+    with pytest.raises(IsADirectoryError, match="is a folder: expected the name of a file"):
+        write_text(tmp_path, "text")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(tmp_path / "socket"))
+        with pytest.raises(OSError, match="is neither a file, nor a pipe, nor a terminal"):
+            write_text(tmp_path / "socket", "text")
+    assert os.listdir(tmp_path) == ["socket"]
+
+
+@pytest.mark.parametrize("length", [200, 255])
+def test_the_longest_name_that_the_system_takes_can_be_written(tmp_path, length):
+    write_text(tmp_path / ("n" * length), "text")
+    assert os.listdir(tmp_path) == ["n" * length]
+
+
+def test_a_name_too_long_is_told_before_anything_is_written(tmp_path):
+    with pytest.raises(OSError, match="File name too long"), write_whole(tmp_path / ("n" * 256)):
+        pytest.fail("the block began")
+    assert os.listdir(tmp_path) == []
+
+
+def test_what_was_there_keeps_its_permissions(tmp_path):
+    write_text(tmp_path / "secret", "old")
+    (tmp_path / "secret").chmod(0o600)
+    write_text(tmp_path / "secret", "new")
+    assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
+
+
+def test_a_full_disk_is_told_by_the_name_of_the_target_and_nothing_is_left(tmp_path):
+    """A limit on the size of files stands for the disk: as there, the system takes a part of what is written."""
+    code = """
+import resource, sys
+from raan.files.write import write_bytes
+resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
+write_bytes(sys.argv[1], bytes(5_000))
+write_bytes(sys.argv[1], bytes(100_000))
+"""
+    done = subprocess.run([sys.executable, "-c", code, tmp_path / "file"], capture_output=True, text=True)
+    assert f"File too large: '{tmp_path / 'file'}'" in done.stderr
+    assert (tmp_path / "file").read_bytes() == bytes(5_000)
+    assert os.listdir(tmp_path) == ["file"]
+
+
+KILLED = """
+import sys, time
+from raan.files.write import write_whole
+with write_whole(sys.argv[1]) as part:
+    part.write_text("half")
+    print("writing", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_kill_leaves_is_removed_by_the_next_writer_and_what_others_write_is_not(tmp_path):
+    command = [sys.executable, "-c", KILLED, tmp_path / "file"]
+    killed, working = (subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2))
+    try:
+        for child in (killed, working):
+            child.stdout.readline()
+        killed.kill()
+        killed.wait(10)
+        assert len(os.listdir(tmp_path)) == 2
+        write_text(tmp_path / "file", "whole")
+        assert len(os.listdir(tmp_path)) == 2  # the file, and what the other is writing
+        working.kill()
+        working.wait(10)
+        write_text(tmp_path / "another", "")
+        write_text(tmp_path / "file", "whole again")
+        assert sorted(os.listdir(tmp_path)) == ["another", "file"]
+    finally:
+        for child in (killed, working):
+            child.kill()
+            child.communicate()

@@ -1,7 +1,14 @@
 import pytest
 
-from fitted_runs import table_of, train_all
-from raan.tabular.frame import from_frame
+from fitted_runs import concluded, load_table
+from raan.fit.clock import Clock
+from raan.fit.families import BOOSTING, LOGISTIC, fit_family
+from raan.fit.fit import Fit, Wish, tell_known
+from raan.fit.networks import fit_networks
+from raan.fit.rows import Rows
+from raan.fit.trade_off import settle
+
+WISH = Wish("demographic_parity", accuracy_drop=0.03, seconds=10)
 
 
 def pytest_collection_modifyitems(items):
@@ -13,10 +20,41 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture(scope="session")
 def loaded():
-    return from_frame(table_of(), "hired", "sex")
+    return load_table()
 
 
 @pytest.fixture(scope="session")
-def trained(loaded):
-    """The runs of all methods, shortly trained."""
-    return train_all(loaded)
+def rows(loaded):
+    return Rows.of(loaded)
+
+
+@pytest.fixture(scope="session")
+def boosting(rows):
+    return fit_family(BOOSTING, rows, WISH.rule)
+
+
+@pytest.fixture(scope="session")
+def logistic(rows):
+    return fit_family(LOGISTIC, rows, WISH.rule)
+
+
+@pytest.fixture(scope="session")
+def networks(rows):
+    (family,), _ = fit_networks(rows, WISH.rule, Clock(10))
+    return family
+
+
+@pytest.fixture(scope="session")
+def families(boosting, logistic, networks):
+    return [boosting, logistic, networks]
+
+
+@pytest.fixture(scope="session")
+def fitted(loaded, rows, families):
+    """A fit of all families."""
+    return Fit(rows, loaded, WISH, settle(families), tell_known(families[0]), ("a note",))
+
+
+@pytest.fixture(scope="session")
+def outcome(fitted):
+    return concluded(fitted)

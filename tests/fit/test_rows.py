@@ -9,7 +9,7 @@ def test_too_few_rows_of_every_class_are_blamed_on_a_label_of_many_classes():
     frame = table_of()
     frame["sex"] = [f"group {row % 12:02d}" for row in range(len(frame))]
     frame["age"] = frame["age"].astype(str)
-    with pytest.raises(ValueError, match="0 of 12 groups have 10 validation rows or more") as error:
+    with pytest.raises(ValueError, match="0 of 12 groups have 30 training rows or more") as error:
         judge_groups(from_frame(frame, "age", "sex"))
     text = str(error.value)
     assert "the fewest rows, 0, have the class '18' and the group 'group 0" in text

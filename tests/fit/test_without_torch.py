@@ -3,7 +3,8 @@
 import subprocess
 import sys
 
-from commands import ENVIRONMENT, people
+from commands import ENVIRONMENT
+from fitted_runs import write_table
 from raan import load
 from raan.results.records import read
 
@@ -30,14 +31,17 @@ def run(*arguments):
 
 
 def test_boosting_is_fitted_saved_reported_and_predicted_with_and_one_note_names_the_extra(tmp_path):
-    table = people(tmp_path / "people.csv", rows=800)
+    table = write_table(tmp_path / "people.csv", rows=800)
     fitted = run(
-        "fit", table, "--label", "hired", "--attribute", "sex", "--ignore", "id", "--out", tmp_path / "out",
+        "fit", table, "--label", "hired", "--attribute", "sex", "--accuracy-drop", 3, "--out", tmp_path / "out",
         "--minutes", 0.5,
     )  # fmt: skip
-    assert fitted.returncode == 0, fitted.stderr
+    assert fitted.returncode in (0, 1), fitted.stderr
     assert " ".join(fitted.stderr.split()).count("pip install 'raan[torch]'") == 1
-    assert {record.method for record in read(tmp_path / "out" / "results.jsonl")} == {"Boosting", "AANReweighting"}
+    methods = {record.method for record in read(tmp_path / "out" / "results.jsonl")}
+    assert methods == {"Boosting", "Logistic", "FairFrontier"}
+    chosen = run("choose", tmp_path / "out", "--aim", "worst-group", "--out", tmp_path / "other")
+    assert chosen.returncode in (0, 1), chosen.stderr
     predicted = run("predict", tmp_path / "out", table, "--out", tmp_path / "p.csv")
     assert predicted.returncode == 0, predicted.stderr
     again = run("report", tmp_path / "out", "--out", tmp_path / "again.html")

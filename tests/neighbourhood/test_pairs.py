@@ -109,3 +109,44 @@ def test_gradients_are_finite_where_anchors_have_no_neighbours(temperature):
     weights = pair_weights(log_affinity(embedding, temperature), neighbours(label, attribute))
     (weights * torch.arange(81.0).view(9, 9)).sum().backward()
     assert embedding.grad.isfinite().all()
+
+
+RANGES = [(torch.float32, 30), (torch.float64, 300)]
+
+
+@pytest.mark.parametrize(("dtype", "most"), RANGES, ids=["float32", "float64"])
+@settings(max_examples=60, deadline=None)
+@given(st.data())
+def test_directions_do_not_depend_on_the_scale(dtype, most, data):
+    exponents = data.draw(st.lists(st.integers(-most, most), min_size=8, max_size=8))
+    rows = torch.randn(8, 5, dtype=dtype, generator=torch.Generator().manual_seed(data.draw(st.integers(0, 99))))
+    scale = torch.tensor([10.0**exponent for exponent in exponents], dtype=torch.float64)[:, None]
+    scaled = (rows.double() * scale).to(dtype)
+    expected = rows.double() / rows.double().norm(dim=1, keepdim=True)
+    # Numbers so small that they have few digits themselves cannot be exact.
+    torch.testing.assert_close(
+        unit(scaled).double(), expected, atol=1e-5 if dtype == torch.float32 else 1e-13, rtol=0
+    )
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 126), (torch.float64, 1020)])
+def test_directions_are_the_same_bits_at_every_power_of_two_and_those_of_plain_division(dtype, most):
+    rows = 1 + torch.rand(6, 4, dtype=dtype, generator=torch.Generator().manual_seed(0))
+    torch.testing.assert_close(unit(rows), torch.nn.functional.normalize(rows, dim=-1), atol=0, rtol=0)
+    for exponent in (-most, -40, 40, most):
+        assert torch.equal(unit(rows * 2.0**exponent), unit(rows))
+
+
+def test_a_direction_has_the_slope_of_a_plain_one_whatever_the_scale():
+    rows = torch.randn(6, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    for scale in (1.0, 1e-12, 1e20, 1e155, 1e-155):
+        at = (rows * scale).requires_grad_()
+        (unit(at) * torch.arange(4.0)).sum().backward()
+        plain = rows.clone().requires_grad_()
+        (plain / plain.norm(dim=1, keepdim=True) * torch.arange(4.0)).sum().backward()
+        torch.testing.assert_close(at.grad * scale, plain.grad)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (2, 3)])
+def test_no_rows_no_dimensions_and_zero_rows_stay_what_they_are(shape):
+    assert torch.equal(unit(torch.zeros(shape)), torch.zeros(shape))

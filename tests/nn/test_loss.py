@@ -583,3 +583,20 @@ def test_any_part_of_a_call_gives_a_number_or_an_error_that_names_it(odd, argume
     call = dict(logit=POINTS[:, 0], embedding=POINTS, label=LABEL, sensitive_features=RACE, index=[0, 1, 2, 3])
     criterion = RAANLoss(LABEL, RACE)
     named_error_or_number(lambda: criterion(**call | {argument: odd}), argument)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(torch.float32, 30), (torch.float64, 300)])
+@pytest.mark.parametrize("scope", ["head", "model"])
+def test_only_directions_count_at_every_finite_scale(dtype, most, scope):
+    data = problem(rows=40, classes=2)
+    points, logit = (
+        data.embedding.to(dtype),
+        torch.randn(40, 2, generator=torch.Generator().manual_seed(0)).to(dtype),
+    )
+
+    def value(scale):
+        criterion = RAANLoss(data.label, data.attribute, scope=scope)
+        return float(criterion(logit, points * scale, data.label, data.attribute, torch.arange(40)))
+
+    for exponent in (-most, -12, 12, 19, most):
+        assert value(10.0**exponent) == pytest.approx(value(1.0), rel=1e-5)

@@ -119,7 +119,7 @@ def of_frontier(fair: Any, X: Any, y: np.ndarray, group: np.ndarray, columns: Se
         [{name: place for place, name in enumerate(fair.groups_)}.get(each, UNKNOWN) for each in group]
     )
     posterior = fair.posterior(X)
-    counts, switched = Judge(posterior, label, code, np.zeros(len(y), int), 1).count(fair.tried_.weights)
+    counts, switched, _ = Judge(posterior, label, code, np.zeros(len(y), int), 1).count(fair.tried_.weights)
     choices = [
         Choice(
             aim,

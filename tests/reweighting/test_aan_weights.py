@@ -241,3 +241,28 @@ def test_bad_input_gets_an_error_that_names_it(message):
     arguments = dict(embedding=p.embedding.numpy(), label=p.label, sensitive_features=p.attribute) | BAD[message]
     with pytest.raises(ValueError, match=re.escape(message)):
         aan_weights(**arguments)
+
+
+@pytest.mark.parametrize(("dtype", "most"), [(np.float32, 30), (np.float64, 300)])
+@pytest.mark.parametrize("temperature", [0.0, 0.1, 0.5])
+@pytest.mark.parametrize("kind", ["numpy", "torch"])
+def test_only_directions_count_at_every_finite_scale(dtype, most, temperature, kind):
+    p = problem(rows=40, classes=2, attributes=3)
+    embedding = p.embedding.numpy().astype(dtype)
+    expected = aan_weights(embedding, p.label, p.attribute, temperature=temperature)
+    for exponent in (-most, -most // 2, -12, 12, 19, most // 2, most):
+        scaled = embedding * dtype(10.0**exponent)
+        given = torch.tensor(scaled) if kind == "torch" else scaled
+        weights = np.asarray(aan_weights(given, p.label, p.attribute, temperature=temperature))
+        np.testing.assert_allclose(weights, expected, atol=1e-4 if dtype is np.float32 else 1e-10)
+
+
+def test_rows_that_run_backwards_in_memory_are_weighed_as_any_others():
+    p = problem(rows=40)
+    embedding, label, attribute = p.arrays()[:3]
+    for view in (np.s_[::-1], np.s_[::2]):
+        expected = aan_weights(embedding[view].copy(), label[view].copy(), attribute[view].copy())
+        np.testing.assert_array_equal(aan_weights(embedding[view], label[view], attribute[view]), expected)
+    np.testing.assert_array_equal(
+        aan_weights(embedding[:, ::-1], label, attribute), aan_weights(embedding[:, ::-1].copy(), label, attribute)
+    )

@@ -1,4 +1,4 @@
-"""What the exact weights are in the limits of the temperature, where the densities are known (docs/decisions/17)."""
+"""What the exact weights are at both ends of the temperature, where densities are known (docs/decisions/17)."""
 
 import numpy as np
 import pytest

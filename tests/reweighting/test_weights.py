@@ -16,8 +16,7 @@ from problems import problem
 from raan import aan_weights
 from raan.reweighting import AANReweighting
 from raan.reweighting.embedding import embed, standardised
-from raan.reweighting.plans import Plan, PlannedWeights
-from raan.wrap.cells import Cells
+from raan.reweighting.plans import Plan, weigh_rows
 from reweighting.people import Spy, people
 
 
@@ -176,39 +175,16 @@ def test_identifiers_do_not_get_thousands_of_dimensions():
 def test_planned_weights_are_those_of_aan_weights(groups, temperature):
     p = problem(rows=60, classes=2, attributes=groups, unknown=4)
     vectors, y, a = p.arrays()[:3]
-    attribute = np.where(a < 0, None, a)
-    cells = Cells.of(y, attribute)
-    weights = PlannedWeights(cells, lambda: vectors)
-    known = a >= 0
     count = np.array([[((y == c) & (a == g)).sum() for g in range(groups)] for c in (0, 1)])
-    independent = count.sum(1, keepdims=True) * count.sum(0) / count.sum()
-    powers = count * (independent / count) ** np.array([[2.5], [0.5]])
-    powers *= known.sum() / powers.sum()
-    totals = {(c, g): powers[c, g] for c in (0, 1) for g in range(groups)}
-    plans = {
-        Plan("group", (), temperature): "group",
-        Plan("sample", (), temperature): "sample",
-        Plan("exponents", (1.0, 1.0), temperature): "independence",
-        Plan("exponents", (2.5, 0.5), temperature): totals,
-    }
-    for plan, balance in plans.items():
-        with pytest.warns(UserWarning, match="4 of unknown attribute"):
-            expected = aan_weights(vectors, y, attribute, temperature=temperature, balance=balance)
-        np.testing.assert_allclose(weights(plan), expected, rtol=1e-9, err_msg=str(plan))
-    assert weights(Plan("plain")) is None
-
-
-def test_a_new_exponent_costs_no_new_pass_over_the_pairs(monkeypatch):
-    p = problem(rows=60, classes=2, attributes=2)
-    vectors, y, a = p.arrays()[:3]
-    embedded = []
-    weights = PlannedWeights(Cells.of(y, a), lambda: embedded.append(1) or vectors)
-    weights(Plan("exponents", (1.0, 2.0)))
-    assert not embedded, "temperature inf needs no embedding"
-    weights(Plan("exponents", (1.0, 2.0), 0.5))
-    monkeypatch.setattr("raan.neighbourhood.stream.exact_weights", None)
-    weights(Plan("exponents", (3.0, 0.5), 0.5))
-    assert len(embedded) == 1
+    mean = np.random.default_rng(groups).uniform(0.2, 3, count.shape)
+    totals = {(c, g): mean[c, g] * count[c, g] for c in (0, 1) for g in range(groups)}
+    with pytest.warns(UserWarning, match="4 of unknown attribute"):
+        expected = aan_weights(
+            vectors, y, np.where(a < 0, None, a), temperature=temperature, balance=totals, strength=1.0
+        )
+    found = weigh_rows(Plan(mean, temperature), y, a, lambda: vectors)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    assert weigh_rows(Plan(), y, a, lambda: vectors) is None
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ from raan.fairness.metrics import metrics
 from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
-from raan.results.journal import StudyRunning, open_results
+from raan.results.journal import StudyRunning, frame, open_results, read_journal
 from raan.results.records import line_of, read
 from raan.studies import find, names, read_rule
 from raan.study.execute import carry_out, run_in_memory
@@ -90,6 +90,11 @@ def finished(tmp_path_factory):
 def results(finished, tmp_path):
     """A copy of the results of the study, to go on with."""
     return Path(shutil.copy(finished, tmp_path / "out.jsonl"))
+
+
+def waiting(journal):
+    """The runs that wait in a journal to be settled."""
+    return read_journal(journal)[0] if journal.exists() else []
 
 
 def write(tmp_path, text, name="study.toml"):
@@ -236,9 +241,7 @@ class TestInterruptions:
         assert (tmp_path / "one.jsonl.gz").read_bytes() == (tmp_path / "two.jsonl.gz").read_bytes()
         assert sorted(path.name for path in tmp_path.glob("*.jsonl*")) == [
             "one.jsonl.gz",
-            "one.jsonl.gz.lock",
             "two.jsonl.gz",
-            "two.jsonl.gz.lock",
         ]
 
     @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.exhaustive)])
@@ -255,7 +258,7 @@ class TestInterruptions:
             time.sleep(rng.uniform(0, 0.5))
             child.kill()
             child.wait()
-            found = {record.run for file in (path, journal) if file.exists() for record in read(file)}
+            found = {record.run for record in [*(read(path) if path.exists() else []), *waiting(journal)]}
             assert found >= seen, "a finished run was lost"
             seen = found
             if len(found) == len(read(finished)):  # it was done: the next one begins anew
@@ -266,14 +269,59 @@ class TestInterruptions:
         assert path.read_bytes() == finished.read_bytes()
         assert not journal.exists()
 
-    def test_a_torn_line_is_mended(self, finished, study_file, tmp_path):
+    @pytest.mark.parametrize("framed", [True, False], ids=["with checksums", "of an earlier version"])
+    def test_a_torn_line_is_cut_with_a_warning_and_all_others_are_kept(
+        self, framed, finished, study_file, tmp_path
+    ):
         study = read_study(study_file)
-        lines = finished.read_bytes().splitlines(keepends=True)
-        for left in (0, 1, 7, len(lines) - 1):
+        lines = [frame(record) if framed else line_of(record).encode() for record in read(finished)]
+        for left in (7, len(lines) - 1):
             (tmp_path / "out.jsonl.journal").write_bytes(b"".join(lines[:left]) + lines[left][:40])
             (tmp_path / "out.jsonl").unlink(missing_ok=True)
-            carry_out(study, tmp_path / "out.jsonl")
-            assert (tmp_path / "out.jsonl").read_bytes() == b"".join(lines)
+            words = rf"journal, line {left + 1}, is torn, .*: {left} sound runs are kept"
+            with pytest.warns(UserWarning, match=words):
+                carry_out(study, tmp_path / "out.jsonl")
+            assert (tmp_path / "out.jsonl").read_bytes() == finished.read_bytes()
+
+    def test_a_damaged_line_is_named_and_every_sound_run_is_kept(self, finished, tmp_path):
+        journal = tmp_path / "out.jsonl.journal"
+        lines = [frame(record) for record in read(finished)[:6]]
+        broken = bytearray(lines[2])
+        broken[300] ^= 1
+        journal.write_bytes(b"".join([*lines[:2], broken, b"\n", *lines[3:]]))
+        words = r"line 3, is damaged: .*; .*line 4, is damaged: .*: 5 sound runs are kept"
+        with pytest.warns(UserWarning, match=words), open_results(tmp_path / "out.jsonl") as results:
+            assert [*results.done] == [
+                record.run for number, record in enumerate(read(finished)[:6]) if number != 2
+            ]
+        with open_results(tmp_path / "out.jsonl") as results:  # and the next finds nothing wrong
+            assert len(results.done) == 5
+
+    @pytest.mark.parametrize("limit", [100, 3000])
+    def test_a_short_write_spoils_nothing(self, limit, finished, tmp_path):
+        """A limit on the size of files stands for a full disk: the system takes a part of what is written."""
+        script = """
+import resource, sys
+from raan.results.journal import open_results
+from raan.results.records import read
+records = read(sys.argv[1])
+with open_results(sys.argv[2]) as results:
+    results.append(records[:1])
+    size = results.journal.stat().st_size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size + int(sys.argv[3]), -1))
+    try:
+        results.append(records[1:5])
+    except OSError:
+        print("full")
+    assert results.journal.stat().st_size == size
+    resource.setrlimit(resource.RLIMIT_FSIZE, (-1, -1))
+    results.append(records[5:7])
+"""
+        command = [sys.executable, "-c", script, finished, tmp_path / "out.jsonl", str(limit)]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "full\n"
+        records, wrong = read_journal(tmp_path / "out.jsonl.journal")
+        assert wrong == []
+        assert records == [read(finished)[number] for number in (0, 5, 6)]
 
     def test_control_c_settles_what_is_finished(self, study_file, tmp_path):
         study_file.write_text(STUDY.replace("[second]\nepochs = 2", "[second]\nepochs = 200"))
@@ -331,6 +379,51 @@ class TestFiles:
         with pytest.raises(ValueError, match="holds no results"):
             read(zipped)
 
+    def test_a_flipped_bit_of_a_gzipped_file_is_told_with_its_name_or_changes_nothing(self, finished, tmp_path):
+        whole = gzip.compress(finished.read_bytes(), mtime=0)
+        path = tmp_path / "out.jsonl.gz"
+        for place in np.random.default_rng(0).integers(10, len(whole), size=150):
+            broken = bytearray(whole)
+            broken[place] ^= 1 << int(place % 8)
+            path.write_bytes(broken)
+            try:
+                found = read(path)
+            except ValueError as error:
+                said_of = str(error)
+                found = None
+            # The last byte of the stream has bits that mean nothing.
+            assert "out.jsonl.gz" in said_of if found is None else found == read(finished)
+
+    def test_a_file_that_unpacks_to_absurdly_much_is_not_unpacked(self, tmp_path):
+        path = tmp_path / "out.jsonl.gz"
+        path.write_bytes(gzip.compress(bytes(100_000_000)))
+        with pytest.raises(ValueError, match="unpacks to more than 67,108,864 bytes"):
+            read(path)
+
+    @pytest.mark.parametrize(
+        "part",
+        [
+            {"seed": "3"},
+            {"seed": 10**30},
+            {"test": [[1e400]]},
+            {"validation": [[10**400]]},
+            {"validation": ["abc"]},
+            {"run": None},
+            {"versions": []},
+            {"classes": [None]},
+            {"diverged": "never"},
+        ],
+        ids=str,
+    )
+    def test_parts_of_a_wrong_type_are_named(self, part, finished, tmp_path):
+        path = tmp_path / "out.jsonl"
+        first = json.loads(finished.read_text().splitlines()[0])
+        path.write_text(json.dumps({**first, **part}) + "\n")
+        with pytest.raises(
+            ValueError, match=rf"out.jsonl, line 1, is not a run of a study: .*({next(iter(part))}|digit)"
+        ):
+            read(path)
+
 
 class TestFaults:
     @pytest.mark.parametrize(
@@ -373,6 +466,11 @@ class TestFaults:
             ),
             ('["adam", "sgd"]', '["adam", "sdg"]', r"line 4: styles is 'sdg'; .*did you mean 'sgd'"),
             ("seeds = [3, 5]", "seeds = [3, 3]", "line 3: seeds is .*different seeds"),
+            ("seeds = [3, 5]", "seeds = 100000000", "line 3: seeds is 100000000; expected 10,000 at most"),
+            ("seeds = [3, 5]", "seeds = [3, true]", "line 3: seeds is .*different seeds"),
+            ("seeds = [3, 5]", "seeds = [99999999999999999999]", "line 3: seeds is .*different seeds"),
+            ("[0.1, 0.5]", str([x / 1e4 for x in range(1, 1000)] * 99), "methods is a grid of .* at most"),
+            ("[1e-2, 1e-3]", "[inf]", "line 16: second.learning_rate is .*inf.*; expected numbers above 0"),
             ("seeds = [3, 5]", "seeds = 2.5", "line 3: seeds is 2.5; expected a number, or a list"),
             ("[[data]]", "[data]", r"line 18: data is .*; expected tables, each under \[\[data\]\]"),
             (
@@ -418,6 +516,13 @@ class TestFaults:
         other.write_text('extends = "none.toml"\n')
         with pytest.raises(StudyError, match=r"line 1: extends is none\.toml, which is neither beside"):
             read_study(other)
+
+    @pytest.mark.parametrize("ring", [("a",), ("a", "b"), ("a", "b", "c")])
+    def test_a_study_that_extends_itself_is_told(self, ring, tmp_path):
+        for name, other in zip(ring, (*ring[1:], ring[0]), strict=True):
+            write(tmp_path, f'extends = "{other}.toml"\n', f"{name}.toml")
+        with pytest.raises(StudyError, match=r"line 1: extends is a\.toml, which extends this one in turn"):
+            read_study(tmp_path / "a.toml")
 
 
 class TestCommand:
@@ -476,3 +581,9 @@ def test_a_file_comes_before_the_packaged_study_of_its_name(tmp_path, monkeypatc
 def test_a_study_may_extend_a_packaged_one(tmp_path):
     study = read_study(write(tmp_path, 'extends = "table-2.toml"\ntitle = "Mine"\n'))
     assert (study.title, study.results) == ("Mine", "table-2")
+
+
+@pytest.mark.parametrize("name", ["celeba", "table-2", "table-3"])
+def test_the_committed_results_are_read_and_written_to_the_same_bytes(name):
+    path = Path(__file__).parents[2] / "results" / f"{name}.jsonl.gz"
+    assert "".join(map(line_of, read(path))).encode() == gzip.decompress(path.read_bytes())

@@ -1,10 +1,12 @@
 """The command line. Each command has a file of its own, and imports what is heavy when it runs."""
 
+import os
 from typing import Annotated
 
 import typer
 
 from raan.cli.audit import audit
+from raan.cli.choose import choose
 from raan.cli.console import SeveralValues, run
 from raan.cli.data import data_app
 from raan.cli.demo import demo
@@ -21,6 +23,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.command(cls=SeveralValues)(fit)
+app.command(cls=SeveralValues)(choose)
 app.command(cls=SeveralValues)(predict)
 app.command(cls=SeveralValues)(audit)
 app.command()(study)
@@ -50,4 +53,7 @@ def _options(
 
 def main() -> None:
     """What the `raan` command runs."""
+    # Threads that wait for one another would else spin, and on a busy machine take longer than one alone. Read when
+    # the first library that has such threads is imported, so it is set before any is.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     run(app)

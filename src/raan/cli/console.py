@@ -1,11 +1,15 @@
 """What all commands share: where they print, how they show progress, and how errors reach the user.
 
-Exit codes: 0 done, 1 a declared limit was exceeded, 2 wrong input, 130 interrupted.
+Exit codes: 0 done, 1 a declared limit was exceeded, 2 wrong input, 130 interrupted, 143 terminated.
 """
 
+import signal
 import sys
+import threading
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any
 
 from rich.console import Console
@@ -27,20 +31,54 @@ console = Console()
 errors = Console(stderr=True)
 """Errors, warnings and progress go to standard error, so that results can be piped."""
 
-EXPECTED = (ValueError, TypeError, OSError, ImportError)
-"""What the doors raise when the user's input is wrong or an extra is missing: shown as a paragraph."""
+EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
+"""What the doors raise when the input is wrong or too much, or an extra is missing: shown as a paragraph."""
+
+ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
+"""How a process is asked to end, other than by Ctrl-C: by `kill`, the system's end or a closed terminal."""
 
 
 def run(app: Callable[[], Any]) -> None:
     """Run a command; an expected error is one paragraph and exit code 2, its traceback only with --debug."""
+    with _heed_signals():
+        try:
+            app()
+        except EXPECTED as error:
+            if "--debug" in sys.argv:
+                raise
+            errors.print("[bold red]error:[/] ", end="")
+            words = spell(error, in_shell()) or type(error).__name__
+            errors.print(words, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+            sys.exit(2)
+
+
+class Terminated(KeyboardInterrupt):
+    """The process was asked to end: whatever cleans up after Ctrl-C does so after this."""
+
+
+@contextmanager
+def _heed_signals() -> Iterator[None]:
+    """Treat the signals that ask for an end like Ctrl-C; the exit code is then 128 and the signal's number.
+
+    One that the process was started to ignore, as `nohup` does, is ignored.
+    """
+    received: list[int] = []
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        received.append(number)
+        raise Terminated(f"signal {number}")
+
+    here = threading.current_thread() is threading.main_thread()  # Python handles signals nowhere else
+    heeded = [number for number in ENDING if here and signal.getsignal(number) is signal.SIG_DFL]
+    for number in heeded:
+        signal.signal(number, stop)
     try:
-        app()
-    except EXPECTED as error:
-        if "--debug" in sys.argv:
-            raise
-        errors.print("[bold red]error:[/] ", end="")
-        errors.print(spell(error, in_shell()), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
-        sys.exit(2)
+        yield
+    finally:
+        for number in heeded:
+            signal.signal(number, signal.SIG_DFL)
+        if received:
+            sys.exit(128 + received[0])
 
 
 class CommandError(ValueError):
@@ -60,6 +98,19 @@ def note(text: str) -> None:
     """Say something that the user should know, on standard error."""
     errors.print("[bold yellow]note:[/] ", end="")
     errors.print(spell(text, in_shell()), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+
+
+@contextmanager
+def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
+    """Show the warnings of raan itself from within as notes, each once; those of others, and all if quiet, not."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("default", module=r"raan\.", category=UserWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(each.message) for each in caught if not quiet):
+                note(text)
 
 
 class SeveralValues(TyperCommand):
@@ -98,7 +149,7 @@ def _spread(args: list[str], params: list[Any]) -> list[str]:
 def progress_bar(quiet: bool = False) -> Iterator[Progress]:
     """A bar with the share done and the time left, on standard error; none where it is to be quiet."""
     columns = (
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),  # names are the user's, brackets and all
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
@@ -111,7 +162,8 @@ def progress_bar(quiet: bool = False) -> Iterator[Progress]:
 @contextmanager
 def time_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     """A bar for work that is planned in seconds: told what is done, how much of it, and of how much in all."""
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    text = TextColumn("{task.description}", markup=False)
+    columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
         task = bar.add_task("reading", total=None)
         yield lambda what, done, planned: bar.update(

@@ -32,7 +32,7 @@ def demo(
     (reading,) = readings_of(Content(study.title, _run(study), rule=study.select))
     _show(reading)
     trade_off(reading, out / "trade-off.png")
-    console.print(f"The trade-off is drawn in {out / 'trade-off.png'}", highlight=False)
+    console.print(f"The trade-off is drawn in {out / 'trade-off.png'}", markup=False, highlight=False)
 
 
 def _study(data: Path | None, seeds: int, epochs: int, toy: bool) -> Study:

@@ -41,8 +41,8 @@ def predict(
 ) -> None:
     """Predict the rows of a file of any size with a model of `raan fit`; the rows keep their order.
 
-    Written are the --id columns, `prediction`, and `probability_CLASS` for each class. A model tuned to an aim may
-    decide by a threshold other than one half: then the prediction need not be the most probable class.
+    Written are the --id columns, `prediction`, and `probability_CLASS` for each class. A fair model weighs classes
+    and groups: its prediction need not be the most probable class. DIR/plain is its plain twin.
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from raan.cli.console import console, errors, progress_bar
+from raan.cli.console import console, errors, progress_bar, warnings_as_notes
 
 if TYPE_CHECKING:
     from raan.study.execute import Outcome
@@ -44,8 +44,9 @@ def study(
     if dry_run:
         _show_plan(plan, path, processes, as_json)
         return
-    outcome = _carry_out(plan, path, processes, quiet)
-    _explain(plan, path, quiet)
+    with warnings_as_notes(quiet):
+        outcome = _carry_out(plan, path, processes, quiet)
+        _explain(plan, path, quiet)
     if as_json:
         console.print_json(data={**vars(outcome), "path": str(outcome.path)})
     elif not quiet:
@@ -79,17 +80,19 @@ def _explain(plan: Study, path: Path, quiet: bool) -> None:
 
 def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
     """A picture of the paper: its numbers as JSON, and the drawing beside them."""
+    from rich.text import Text
+
     from raan.report.pictures import draw, told
     from raan.study.pictures import carry_out_picture
 
-    with errors.status(plan.title) if not quiet else nullcontext():
+    with errors.status(Text(plan.title)) if not quiet else nullcontext():
         content = carry_out_picture(plan, path)
         picture = path.with_suffix(".png")
         draw(content, picture)
     if as_json:
         console.print_json(data=content)
     elif not quiet:
-        console.print(f"{plan.title}: the numbers in {path}, drawn in {picture}", highlight=False)
+        console.print(f"{plan.title}: the numbers in {path}, drawn in {picture}", highlight=False, markup=False)
         for line in told(content):
             console.print(line, highlight=False, markup=False)
 
@@ -97,6 +100,7 @@ def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
 def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     """What is left to do, and the time it will take."""
     from rich.table import Table
+    from rich.text import Text
 
     from raan.results.journal import open_results
     from raan.study.estimate import shares
@@ -113,9 +117,11 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
             data={"left": [vars(share) for share in expected], "seconds": seconds, "workers": workers}
         )
         return
-    grid = Table("data", "style", "method", "runs", "minutes of one core", title=plan.title, title_justify="left")
+    header = ("data", "style", "method", "runs", "minutes of one core")
+    grid = Table(*header, title=Text(plan.title), title_justify="left")
     for share in expected:
-        grid.add_row(share.data, share.style, share.method, f"{share.runs:,}", f"{share.seconds / 60:.1f}")
+        cells = (share.data, share.style, share.method, f"{share.runs:,}", f"{share.seconds / 60:.1f}")
+        grid.add_row(*map(Text, cells))  # titles and names are the study's, brackets and all
     console.print(grid)
     total, undone = sum(len(pack.runs) for pack in planned), sum(share.runs for share in expected)
     console.print(
@@ -140,11 +146,10 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
     records = view(read(outcome.path), plan)
     for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):
         sheet = key_table(reading, plan.paper)
-        grid = Table(
-            title=f"{reading.name}: test rows, mean ± standard deviation over seeds", title_justify="left"
-        )
+        title = Text(f"{reading.name}: test rows, mean ± standard deviation over seeds")
+        grid = Table(title=title, title_justify="left")
         for column, name in enumerate(sheet.header):
-            grid.add_column(name, justify="right" if sheet.is_number(column) else "left")
+            grid.add_column(Text(name), justify="right" if sheet.is_number(column) else "left")
         for row in sheet.rows:
             grid.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
         console.print(grid)
@@ -153,5 +158,6 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
     console.print(
         f"{plan.title}: {outcome.finished:,} of {outcome.planned:,} runs{diverged}, in {outcome.path}",
         highlight=False,
+        markup=False,
     )
     errors.print(f"raan report {outcome.path} --out report.html shows them.", highlight=False, markup=False)

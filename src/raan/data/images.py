@@ -3,8 +3,10 @@
 import hashlib
 import io
 import os
+import struct
 import tarfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -28,6 +30,19 @@ SUFFIXES = (".jpg", ".jpeg", ".png")
 BLOCK = 1_024  # images that are decoded before they are written
 MARK = b"\nraan images "  # stands between the array and its key in a file that `materialise` wrote
 KEY_LENGTH = 64
+
+LARGEST = 2**28
+"""Bytes of an image: an archive may state any number, and they would all be unpacked."""
+
+MOST_PIXELS = 2**26
+"""A few bytes can stand for any number of pixels: so many take 200 MB."""
+
+UNREADABLE = (
+    *(OSError, SyntaxError, ValueError, EOFError),  # a broken PNG is a SyntaxError to Pillow
+    *(zipfile.BadZipFile, zlib.error, RuntimeError),  # encrypted, or packed in a way that is not known
+    *(IndexError, struct.error, OverflowError),  # what damage of other kinds becomes there
+    *(Warning,),  # of absurdly many pixels, where warnings are errors
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,10 +151,14 @@ def _decode(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 heigh
         from PIL import Image, ImageOps
     except ImportError as error:
         raise MissingExtra("reading images", "image") from error
+    if images.bytes_of[name] > LARGEST:
+        raise ValueError(f"{name} in {images.where} states {images.bytes_of[name]:,} bytes, too many for an image")
     try:
         with Image.open(io.BytesIO(images.read(name))) as image:
+            if image.width * image.height > MOST_PIXELS:
+                raise ValueError(f"it has {image.width:,} times {image.height:,} pixels")
             fitted = ImageOps.fit(image.convert("RGB"), size[::-1], Image.Resampling.BILINEAR)
-    except (OSError, SyntaxError, zipfile.BadZipFile) as error:  # a broken PNG is a SyntaxError to Pillow
+    except UNREADABLE as error:
         raise ValueError(f"{name} in {images.where} cannot be read as an image: {error}") from error
     return np.asarray(fitted).transpose(2, 0, 1)
 
@@ -164,8 +183,14 @@ def _read_file(files: Mapping[str, Path], name: str) -> bytes:
 
 
 def _open_zip(where: Path) -> Images:
-    archive = zipfile.ZipFile(where)  # it stays open, and lets threads read side by side
-    members = _by_name(where, ((member.filename, member) for member in archive.infolist() if not member.is_dir()))
+    try:
+        archive = zipfile.ZipFile(where)  # it stays open, and lets threads read side by side
+    except (zipfile.BadZipFile, OSError, ValueError, struct.error) as error:
+        raise ValueError(
+            f"{where} is a broken zip archive ({error}): get it anew, or unpack it elsewhere"
+        ) from error
+    named = (member for member in archive.infolist() if member.filename and not member.is_dir())
+    members = _by_name(where, ((member.filename, member) for member in named))
     return Images(
         where, {name: member.file_size for name, member in members.items()}, partial(_read_zip, archive, members)
     )
@@ -179,7 +204,7 @@ def _open_tar(where: Path) -> Images:
     try:
         with tarfile.open(where, "r:") as archive:
             members = _by_name(where, ((member.name, member) for member in archive if member.isfile()))
-    except tarfile.ReadError as error:
+    except (tarfile.TarError, EOFError, OverflowError) as error:
         raise ValueError(
             f"{where} is neither a folder, nor a zip archive, nor a tar archive that is not compressed: "
             "unpack it and give the folder"

@@ -26,7 +26,7 @@ def naming(argument: str) -> Iterator[None]:
         yield
     except InputError:
         raise
-    except (ValueError, TypeError, OverflowError) as error:
+    except (ValueError, TypeError, OverflowError, RuntimeError) as error:  # torch's are RuntimeErrors
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{argument}: {error}") from error
 

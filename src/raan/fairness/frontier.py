@@ -63,7 +63,8 @@ class Frontier(Sequence[Point]):
     """The points that were tried, the reference among them, and the rule that takes one.
 
     The reference is what others are held against, the plain model. Points before it are how it came to be: they
-    are shown, and never taken. A frontier without points is one of rows that nobody judged.
+    are shown, and never taken. Where the rule's choice did not hold on rows that had no part in it, the plain
+    model is kept. A frontier without points is one of rows that nobody judged.
     """
 
     what: tuple[Mapping[str, Any], ...]
@@ -72,6 +73,7 @@ class Frontier(Sequence[Point]):
     reference: int = 0
     switched: Float[np.ndarray, "point label attribute"] | None = None  # rows right at one of point and reference
     smoothed: Float[np.ndarray, "point label attribute prediction"] | None = None  # what the aim is measured on
+    plain_kept: bool = False
 
     @classmethod
     def empty(cls) -> Frontier:
@@ -90,8 +92,8 @@ class Frontier(Sequence[Point]):
 
     @cached_property
     def chosen_place(self) -> int:
-        """The place of the point that the rule takes; the reference's where it takes none."""
-        return self.place(self.rule)
+        """The place of the point that the rule takes; the reference's where it takes none, or is kept."""
+        return self.reference if self.plain_kept else self.place(self.rule)
 
     @property
     def chosen(self) -> Point:

@@ -13,6 +13,9 @@ from raan.fairness.metrics import Values, accuracy, group_accuracy, worst_group_
 ACCURACY_DROP = 0.005
 """How much accuracy fairness may cost unless somebody says otherwise: half a point, everywhere."""
 
+CONFIDENCE = 0.9
+"""How sure allowance and floor are to be kept on new rows unless somebody says otherwise."""
+
 ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
 """Losses of accuracy between which a trade-off is drawn."""
 

@@ -1,4 +1,4 @@
-"""Files: fitted models as folders that are safe to load whoever made them, whole writes, and locks."""
+"""Files: fitted models as folders that are safe to load whoever made them, claimed places, whole writes, locks."""
 
 from raan.files.folder import CorruptModel, Loader, Parts, load, save
 

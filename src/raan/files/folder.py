@@ -4,10 +4,11 @@ The JSON file names the others by their content, with their checksums, and is th
 replaced, in one step, the folder holds the old model, and after that the new one.
 """
 
-import hashlib
+import io
 import json
 import os
 import re
+import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -17,13 +18,21 @@ from typing import Any, NamedTuple
 
 from safetensors import deserialize
 
-from raan.files.plain import from_json, to_json
+from raan.files.plain import Room, from_json, to_json
+from raan.files.seal import digest, is_sealed, seal
 from raan.files.write import write_bytes
 
 MANIFEST = "raan-model.json"
 FORMAT = "raan model"
 VERSION = 1
-LARGEST_MANIFEST = 2**28
+LARGEST_MANIFEST = 2**25
+"""Bytes: a list of empty lists of that length takes some 700 MB to read, and no model states so much."""
+
+ROOM, ROOM_PER_BYTE = 2**24, 64
+"""The bytes that the arrays of a manifest may take, and how many more for each byte of it."""
+
+UNCHECKED = 2**26
+"""Data files up to so many bytes may have holes: a larger one that is mostly holes is no model."""
 
 HARMLESS = ("sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",)
 """Types of scikit-learn's own that skops has not listed yet: arrays of numbers, and no code of the file's."""
@@ -66,7 +75,12 @@ def save(model: Any, folder: str | os.PathLike[str], *, kind: type, to_parts: Ca
     files = {part: _write_data(path, part, *packed) for part, packed in data.items()}
     manifest = {"format": FORMAT, "version": VERSION, "kind": kind.__name__, "raan": version("raan")}
     manifest |= {"files": files, "content": content}
-    write_bytes(path / MANIFEST, seal(manifest))
+    sealed = seal(manifest)
+    if len(sealed) > LARGEST_MANIFEST:
+        raise ValueError(
+            f"{kind.__name__} has {len(sealed):,} bytes beside its tensors, too many to be read again"
+        )
+    write_bytes(path / MANIFEST, sealed)
     _remove_others(path, {file["name"] for file in files.values()})
 
 
@@ -85,7 +99,7 @@ def load(
     manifest = _read_manifest(path, loaders)
     with blame(path / MANIFEST):
         data = {part: _read_data(path, part, file) for part, file in manifest["files"].items()}
-        plain = from_json(manifest["content"])
+        plain = from_json(manifest["content"], Room(ROOM + ROOM_PER_BYTE * (path / MANIFEST).stat().st_size))
     tensors = b""
     estimators = {}
     for part, (file, packed) in data.items():
@@ -156,7 +170,7 @@ def _read_manifest(folder: Path, known: Collection[str]) -> dict[str, Any]:
         if not isinstance(manifest, dict) or manifest.get("format") != FORMAT:
             raise CorruptModel(f"{file} is not a model of raan: its format is not {FORMAT!r}")
         _check_version(file, manifest.get("version"))
-        if written != seal({key: value for key, value in manifest.items() if key != "checksum"}):
+        if not is_sealed(written, manifest):
             raise CorruptModel(f"{file} is damaged: its content does not have the checksum that it states")
         if manifest.get("kind") not in known:
             raise CorruptModel(
@@ -185,10 +199,19 @@ def _read_data(folder: Path, part: str, stated: Any) -> tuple[Path, bytes]:
     found = file.stat().st_size
     if found != size:
         raise CorruptModel(f"{file} has {found:,} bytes where {size} were written: it is truncated or damaged")
+    _check_solid(file)
     data = file.read_bytes()
     if digest(data) != sha256:
         raise CorruptModel(f"{file} is damaged: its content does not have the checksum in {MANIFEST}")
     return file, data
+
+
+def _check_solid(file: Path) -> None:
+    """An error for a large file that is mostly holes: it takes no disk, and would take all memory."""
+    found = file.stat()
+    on_disk = 512 * getattr(found, "st_blocks", found.st_size)
+    if found.st_size > UNCHECKED and on_disk < found.st_size / 2:
+        raise CorruptModel(f"{file} states {found.st_size:,} bytes and has {on_disk:,}: it is no file of raan's")
 
 
 def _check_tensors(file: Path, data: bytes) -> bytes:
@@ -203,6 +226,7 @@ def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
     from skops.io import get_untrusted_types, loads
 
     with blame(file):
+        _check_packed(file, data)
         vouched = {*HARMLESS, *trusted}
         unknown = sorted(set(get_untrusted_types(data=data)) - vouched)
         if unknown:
@@ -213,19 +237,12 @@ def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
         return loads(data, trusted=sorted(vouched))
 
 
+def _check_packed(file: Path, data: bytes) -> None:
+    """An error for an archive that would be more once unpacked: skops packs without compressing."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        if sum(member.file_size for member in archive.infolist()) > len(data):
+            raise CorruptModel(f"{file} holds more than its {len(data):,} bytes: raan never writes it compressed")
+
+
 def _refuse(word: str) -> None:
     raise ValueError(f"{word} is not JSON")
-
-
-def seal(manifest: dict[str, Any]) -> bytes:
-    """The manifest as it is written, with the checksum of the rest of it: one content, one sequence of bytes."""
-    return _encode(manifest | {"checksum": digest(_encode(manifest))})
-
-
-def _encode(manifest: dict[str, Any]) -> bytes:
-    return json.dumps(manifest, allow_nan=False, sort_keys=True, indent=1).encode()
-
-
-def digest(data: bytes) -> str:
-    """The SHA-256 of the data in hexadecimal digits."""
-    return hashlib.sha256(data).hexdigest()

@@ -39,50 +39,68 @@ def to_json(value: Any, where: str) -> Any:
     )
 
 
-def from_json(value: Any) -> Any:
+class Room:
+    """How many bytes arrays may still take: text of a stated width is so wide in memory, however short it is."""
+
+    def __init__(self, bytes_left: float = math.inf) -> None:
+        self.bytes_left = bytes_left
+
+    def take(self, wanted: int) -> None:
+        """Take so many bytes, or raise a ValueError."""
+        self.bytes_left -= wanted
+        if self.bytes_left < 0:
+            raise ValueError(f"its arrays would take {-self.bytes_left:,.0f} bytes more than it gives reason for")
+
+
+def from_json(value: Any, room: Room) -> Any:
     """The value that was saved; a ValueError for anything `to_json` never writes."""
     if isinstance(value, list):
-        return [from_json(part) for part in value]
+        return [from_json(part, room) for part in value]
     if not isinstance(value, dict):
         return value
     if len(value) != 1 or not value.keys() <= _TAGS.keys():
         raise ValueError(f"an object with the keys {sorted(value)[:5]} stands where a tagged value should")
     ((tag, content),) = value.items()
-    return _TAGS[tag](content)
+    return _TAGS[tag](content, room)
 
 
-def _float(content: Any) -> float:
+def _float(content: Any, room: Room) -> float:
     if content not in ("inf", "-inf", "nan"):
         raise ValueError(f"{content!r} stands where inf or nan should")
     return float(content)
 
 
-def _sequence(content: Any) -> list[Any]:
+def _sequence(content: Any, room: Room) -> list[Any]:
     if not isinstance(content, list):
         raise ValueError(f"a {type(content).__name__} stands where a list should")
-    return [from_json(part) for part in content]
+    return [from_json(part, room) for part in content]
 
 
-def _map(content: Any) -> dict[str, Any]:
+def _tuple(content: Any, room: Room) -> tuple[Any, ...]:
+    return tuple(_sequence(content, room))
+
+
+def _map(content: Any, room: Room) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise ValueError(f"a {type(content).__name__} stands where a mapping should")
-    return {key: from_json(part) for key, part in content.items()}
+    return {key: from_json(part, room) for key, part in content.items()}
 
 
-def _array(content: Any) -> np.ndarray:
+def _array(content: Any, room: Room) -> np.ndarray:
     """The array; numpy checks that the values are of the type."""
-    dtype, values = content["dtype"], _sequence(content["values"])
+    dtype, values = content["dtype"], _sequence(content["values"], room)
     if not isinstance(dtype, str) or not _DTYPE.fullmatch(dtype):
         raise ValueError(f"an array of type {dtype!r} cannot be read")
+    room.take(np.dtype(dtype).itemsize * _count(values))
     array = np.empty(len(values), dtype) if "O" in dtype else np.array(values, dtype)
     if "O" in dtype:
         array[:] = values
     return array
 
 
-_TAGS: dict[str, Callable[[Any], Any]] = {
-    "float": _float,
-    "tuple": lambda content: tuple(_sequence(content)),
-    "map": _map,
-    "array": _array,
-}
+def _count(values: Any) -> int:
+    """How many values there are, however they are nested."""
+    return sum(map(_count, values)) if isinstance(values, list) else 1
+
+
+_TAGS: dict[str, Callable[[Any, Room], Any]] = {"float": _float, "tuple": _tuple, "map": _map, "array": _array}

@@ -1,11 +1,24 @@
-"""Write a file or a folder whole or not at all: whoever looks, and whenever, sees the old content or the new."""
+"""Write a file whole or not at all: whoever looks, and whenever, sees the old content or the new."""
 
+import errno
+import hashlib
 import os
+import re
 import secrets
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from io import FileIO
 from pathlib import Path
+
+from raan.files.lock import lock, release
+from raan.files.scratch import scratch
+
+LONGEST = 120
+"""Names of more bytes are not repeated in those of the files beside them: file systems allow 143 or 255 in all."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 def write_bytes(path: str | os.PathLike[str], content: bytes) -> None:
@@ -21,54 +34,62 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
 
 @contextmanager
 def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A path beside the target to write to; if the block ends without an error, that file becomes the target.
+    """A path to write to; if the block ends without an error, that file becomes the target.
 
-    The bytes are on disk before the target is replaced. An error removes what was written.
+    A regular file is replaced in one step, its bytes on disk before that, and a link is followed; into a pipe or a
+    device the bytes are copied when all are there. An error removes what was written; what a kill left is removed
+    by the next that writes the target.
     """
-    target = Path(path)
-    target.parent.mkdir(parents=True, exist_ok=True)
-    part = _beside(target)
-    try:
-        yield part
-        with part.open("rb+") as stream:
+    mode = _mode(path)
+    if mode is not None and not stat.S_ISREG(mode):
+        with _write_through(Path(path), mode) as part:
+            yield part
+        return
+    target = Path(os.path.realpath(path))
+    if mode is not None and not os.access(target, os.W_OK):
+        raise PermissionError(errno.EACCES, "is not to be written to", str(path))
+    part = beside(target)
+    with _naming(target, part):
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _sweep(target)
+        # Locked for as long as this process lives, so that others can tell it from what a kill left.
+        with lock(part, wait=True, keep=False, needed=False) as stream:
+            yield part
             os.fsync(stream.fileno())
-        os.replace(part, target)
-        _sync_folder(target.parent)
-    finally:
-        part.unlink(missing_ok=True)
+            if mode is not None:
+                part.chmod(stat.S_IMODE(mode))
+            release(stream)
+            os.replace(part, target)
+            sync_folder(target.parent)
 
 
-@contextmanager
-def write_folder(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """A folder beside the target to fill; if the block ends without an error, it takes the place of the target.
-
-    Whatever the target held is removed.
-    """
-    target = Path(path)
-    part = _beside(target.absolute())
-    part.mkdir(parents=True)
-    try:
-        yield part
-        _replace_folder(part, target)
-    finally:
-        shutil.rmtree(part, ignore_errors=True)
+def write_all(stream: FileIO, content: bytes) -> None:
+    """Write all of the content: a disk that is nearly full takes a part of it, and fails at the next."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]
 
 
-def _beside(target: Path) -> Path:
-    """A hidden name of its own in the target's folder."""
-    return target.with_name(f".{target.name}.{secrets.token_hex(4)}.part")
+def beside(target: Path) -> Path:
+    """A hidden name of its own in the target's folder, for what is to take its place."""
+    return target.with_name(f"{hidden(target)}.{secrets.token_hex(4)}.part")
 
 
-def _replace_folder(part: Path, target: Path) -> None:
-    """Move the old folder aside, since a folder cannot be overwritten, and the new one to its place."""
-    old = part.with_suffix(".old")
-    with suppress(FileNotFoundError):
-        target.rename(old)
-    part.rename(target)
-    shutil.rmtree(old, ignore_errors=True)
+def hidden(target: Path) -> str:
+    """How the names of the files begin that stand beside the target for a while."""
+    name = os.fsencode(target.name)
+    return f".{target.name}" if len(name) <= LONGEST else f".{hashlib.sha256(name).hexdigest()[:32]}"
 
 
-def _sync_folder(folder: Path) -> None:
+def left_beside(target: Path) -> Iterator[Path]:
+    """What has a name of `beside` the target: of writers that are at work, or that were killed."""
+    parts = re.compile(re.escape(hidden(target)) + r"\.[0-9a-f]{8}\.(part|old)")
+    for name in os.listdir(target.parent):
+        if parts.fullmatch(name):
+            yield target.with_name(name)
+
+
+def sync_folder(folder: Path) -> None:
     """Make a rename in the folder durable, where the system can open folders."""
     with suppress(OSError):
         descriptor = os.open(folder, os.O_RDONLY)
@@ -76,3 +97,45 @@ def _sync_folder(folder: Path) -> None:
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
+
+
+def _mode(path: str | os.PathLike[str]) -> int | None:
+    """The kind and the permissions of what stands at the path, links followed; None for nothing."""
+    try:
+        return os.stat(path).st_mode
+    except FileNotFoundError:
+        return None
+
+
+def _sweep(target: Path) -> None:
+    """Remove the files that killed writers of the target have left: nobody holds their lock."""
+    for part in left_beside(target):
+        with suppress(OSError), lock(part, keep=False):
+            pass
+
+
+@contextmanager
+def _write_through(path: Path, mode: int) -> Iterator[Path]:
+    """A file elsewhere whose bytes go to the pipe or the device, which stays what it is."""
+    if stat.S_ISDIR(mode):
+        raise IsADirectoryError(f"{path} is a folder: expected the name of a file")
+    if not (stat.S_ISFIFO(mode) or stat.S_ISCHR(mode)):
+        raise OSError(f"{path} is neither a file, nor a pipe, nor a terminal: expected the name of a file")
+    with scratch() as folder:
+        part = folder / "part"
+        part.touch()
+        yield part
+        with part.open("rb") as whole, path.open("wb") as end:
+            shutil.copyfileobj(whole, end)
+
+
+@contextmanager
+def _naming(target: Path, part: Path) -> Iterator[None]:
+    """Errors of the system speak of the target, not of what stands beside it for a while."""
+    try:
+        yield
+    except OSError as error:
+        nameless = error.filename is None and error.errno in FULL
+        if nameless or error.filename in (str(part), part):
+            error.filename, error.filename2 = str(target), None
+        raise

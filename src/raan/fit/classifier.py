@@ -1,6 +1,6 @@
 """A fitted classifier of rows as they stand in the user's files."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
 
@@ -19,7 +19,7 @@ class TableClassifier:
     """
 
     preprocessing: Preprocessing
-    classifier: Any  # a fitted RAANClassifier or AANReweighting over the features, its classes 0, 1, ...
+    classifier: Any  # a fitted FairFrontier or network over the features, its classes 0, 1, ...
     class_names: tuple[str, ...]
     about: dict[str, Any]
 
@@ -35,7 +35,7 @@ class TableClassifier:
     def predict_proba(self, frame: object) -> Float[np.ndarray, "row label"]:
         """The probability of each class, in the order of `class_names`.
 
-        Boosting tuned to an aim predicts by a threshold of its own, so its class need not be the most probable.
+        A model under FairFrontier weighs classes and groups, so its class need not be the most probable.
         """
         return self.probabilities(self.preprocessing.transform(frame))
 
@@ -46,6 +46,10 @@ class TableClassifier:
     def probabilities(self, features: Float32[np.ndarray, "row feature"]) -> Float[np.ndarray, "row label"]:
         """The probabilities of rows of features that the preprocessing made."""
         return np.asarray(self.classifier.predict_proba(features))
+
+    def with_classifier(self, classifier: Any, about: dict[str, Any]) -> "TableClassifier":
+        """The same preprocessing before another model."""
+        return replace(self, classifier=classifier, about=about)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""

@@ -2,10 +2,15 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from threading import Event, Thread
 from time import monotonic
 
 Show = Callable[[str, float, float], None]
 """Shows what is being done, how many seconds of planned work are done, and how many are planned."""
+
+
+PULSE = 0.2
+"""Seconds between two looks at work that reports nothing."""
 
 
 class OutOfTime(Exception):
@@ -26,6 +31,11 @@ class Clock:
         """Seconds until the end, none of them negative."""
         return 0.0 if self.interrupted else max(0.0, self._end - monotonic())
 
+    @property
+    def done(self) -> float:
+        """Seconds of planned work that are done."""
+        return self._done
+
     def interrupt(self) -> None:
         """Let no further work begin."""
         self.interrupted = True
@@ -43,6 +53,25 @@ class Clock:
     def plan(self, seconds: float) -> None:
         """Set how many seconds of work are planned, for whoever shows how much of it is done."""
         self._planned = seconds
+
+    @contextmanager
+    def work(self, what: str, seconds: float) -> Iterator[None]:
+        """Show the time pass while a piece of work goes on that is planned to take so long, and says nothing."""
+        ended, begun, before = Event(), monotonic(), self._done
+
+        def watch() -> None:
+            while not ended.wait(PULSE):
+                self._show(what, before + min(monotonic() - begun, 0.95 * seconds), self._planned)
+
+        self._show(what, before, self._planned)
+        watcher = Thread(target=watch, daemon=True)
+        watcher.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            watcher.join()
+            self._done = before + seconds
 
     def tick(self, what: str, seconds: float = 0.0) -> None:
         """Count so many planned seconds of a piece of work as done; raise OutOfTime at the end."""

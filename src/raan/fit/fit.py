@@ -1,159 +1,143 @@
-"""From a table to a fairer model: every method within a time budget, and the choice by the user's rule."""
+"""From a table to a fairer model: families of models within a time budget, and the choice by the user's rule."""
 
-import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from raan.errors import MissingExtra, is_installed
-from raan.fairness.rule import HAIR, Rule
-from raan.fit.boosting import Plain
-from raan.fit.budget import Effort
-from raan.fit.classifier import TableClassifier
+from raan.fairness.aims import AIMS
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 from raan.fit.clock import Clock
-from raan.fit.reweighted import plan_reweighting
+from raan.fit.families import BOOSTING, LOGISTIC, TIMED, Kind, fit_family, fit_in_time, tell_seconds
 from raan.fit.rows import Rows, judge_groups
-from raan.fit.runs import Pick, Run, Settled, Step, choose, settle
+from raan.fit.trade_off import Family, Settled, Weighted, choose_aloud, settle
+from raan.frontier.estimator import FairFrontier
+from raan.frontier.posterior import give_attribute
 from raan.tabular.frame import Loaded
 
-BOOSTING_SHARE = 0.6
-"""The share of the time that the search of AANReweighting may take."""
+FIRST_SHARE, NEXT_SHARE = 0.6, 0.4
+"""The shares of the time that is left that boosting, and logistic regression after it, may take."""
+
+LEAST_SECONDS = 10.0
+"""Networks are not begun with less time than this: importing torch alone takes some of it."""
 
 
 @dataclass(frozen=True)
 class Wish:
     """What the user asks for: the aim and what it may cost, the time, and the seed of everything."""
 
-    rule: Rule = Rule("equalized_odds")
+    aim: str = "equalized_odds"
+    accuracy_drop: float = ACCURACY_DROP
+    worst_group_drop: float | None = 0.0
+    confidence: float = CONFIDENCE
     seconds: float = 300.0
     seed: int = 0
+
+    @property
+    def rule(self) -> dict[str, Any]:
+        """The rule as FairFrontier takes it."""
+        names = ("aim", "accuracy_drop", "worst_group_drop", "confidence")
+        return {name: getattr(self, name) for name in names}
 
 
 @dataclass(frozen=True, eq=False)
 class Fit:
-    """All that was trained, the most accurate plain model, and the model that the rule chose against it."""
+    """All that was trained, the plain model that all is held against, and the point that the rule takes."""
 
-    loaded: Loaded
-    rows: Rows  # groups too small to judge by are unknown here
+    rows: Rows  # those that trained; groups too small to judge by are unknown here
+    loaded: Loaded  # as it was read
     wish: Wish
-    effort: Effort | None  # of the networks; None if none was trained
-    runs: tuple[Run, ...]
     settled: Settled
+    known: Mapping[str, float]  # by aim, what would be promised if the group of each new row were known
     notes: tuple[str, ...]
-
-    @property
-    def rule(self) -> Rule:
-        """The user's rule, with the noise of the validation rows."""
-        return self.settled.rule
-
-    @property
-    def plain(self) -> Pick:
-        """The most accurate plain model: what all others are held against."""
-        return self.settled.plain
-
-    @property
-    def chosen(self) -> Pick:
-        """The model to save."""
-        return self.settled.chosen
-
-    @property
-    def classes(self) -> tuple[str, ...]:
-        """The names of the classes."""
-        return self.rows.loaded.label.names
-
-    @property
-    def groups(self) -> tuple[str, ...]:
-        """The names of the groups that are judged."""
-        return self.rows.loaded.attribute.names
-
-    @cached_property
-    def data_hash(self) -> str:
-        """A short name for all that is learnt from."""
-        digest = hashlib.sha256()
-        for part in (self.loaded.features, self.loaded.label.codes, self.rows.loaded.attribute.codes):
-            digest.update(np.ascontiguousarray(part).tobytes())
-        return digest.hexdigest()[:16]
-
-    @property
-    def improved(self) -> bool:
-        """Whether a model that knows of groups was chosen and serves the aim better than the plain one.
-
-        One that serves it about as well is chosen too, if it is more accurate.
-        """
-        loss = self.rule.goal.loss
-        return not self.chosen.plain and bool(loss(self.chosen.validation) < loss(self.plain.validation) - HAIR)
-
-    @property
-    def tried(self) -> bool:
-        """Whether any model that knows of groups was trained."""
-        return any(len(run.step) > 1 for run in self.runs if not run.plain)
-
-    def best_of(self, runs: Sequence[Run]) -> Pick | None:
-        """The point of some runs that the rule takes, by the same reference; the saved one if it is among them."""
-        return self.chosen if self.chosen.run in runs else choose(self.rule, runs, self.plain)
-
-    def model(self, attributes: tuple[str, ...], label: str) -> TableClassifier:
-        """The chosen model with the preprocessing before it, to predict with and to save."""
-        about = {
-            "method": self.chosen.method,
-            "label": label,
-            "attributes": attributes,
-            "aim": self.rule.aim,
-            "accuracy_drop": self.rule.accuracy_drop,
-        }
-        classifier = self.chosen.run.classifier(self.chosen.point)
-        return TableClassifier(self.loaded.preprocessing, classifier, self.classes, about)
 
 
 def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
-    """Train every method as far as the time goes, and choose on validation rows.
+    """Fit every family as far as the time goes, and choose out of fold.
 
-    An interruption by the user, or the end of the time, leaves what is finished; only before the first model is
-    there does a KeyboardInterrupt pass.
+    Boosting is always there. An interruption by the user, or the end of the time, leaves what is finished; only
+    before the first family is there does a KeyboardInterrupt pass.
     """
     judged, notes = judge_groups(loaded)
-    rows = Rows(judged, wish.seed)
-    plain = Plain.fit(rows)
-    found = _Found([plain.run], [*notes])
+    whole = Rows.of(judged, wish.seed)
+    rows, seconds = _plan_first(whole, clock)
+    with clock.work(BOOSTING.title, seconds):
+        families = [fit_family(BOOSTING, rows, wish.rule)]
+    known: dict[str, float] = {}
+    found = [*notes, *_say_subsample(rows, whole)]
     with clock.limit():
-        for step in _plan(found, plain, wish, clock):
-            outcome = step.train(clock)
-            found.runs += outcome.runs
-            found.notes += outcome.notes
+        for family, more in _fit_others(rows, wish, clock):
+            families += family
+            found += more
+        known = tell_known(families[0])
     if clock.interrupted:
-        found.notes.append("Training was interrupted: the choice is among what had been trained by then.")
-    effort = found.effort if any(run.style == "network" for run in found.runs) else None
-    settled = settle(found.runs, wish.rule)
-    return Fit(loaded, rows, wish, effort, tuple(found.runs), settled, tuple(found.notes))
+        found.append("Training was interrupted: the choice is among what had been trained by then.")
+    settled = settle(families)
+    found += choose_aloud(settled.best.frontier)[1]
+    return Fit(rows, loaded, wish, settled, known, tuple(found))
 
 
-@dataclass
-class _Found:
-    """What has been trained so far, and what the user should know of it."""
-
-    runs: list[Run]
-    notes: list[str]
-    effort: Effort | None = None
-
-
-def _plan(found: _Found, plain: Plain, wish: Wish, clock: Clock) -> Iterable[Step]:
-    """Vanilla, AANReweighting, RAAN, RL-RAAN, planned for the time there is."""
-    reweighting = plan_reweighting(plain, wish.rule, BOOSTING_SHARE * clock.left)
-    networks = _plan_networks(found, plain.rows, clock.left - reweighting.seconds)
-    steps = (*networks[:1], reweighting, *networks[1:])
-    clock.plan(sum(step.seconds for step in steps))
-    return steps
+def _plan_first(rows: Rows, clock: Clock) -> tuple[Rows, float]:
+    """The rows that boosting can be fitted to in its share of the time, and about how long that takes."""
+    if len(rows.training) <= TIMED[0]:
+        clock.plan(clock.left)
+        return rows, 0.5 * clock.left
+    with clock.work("measuring", 0.0):
+        tell_seconds(BOOSTING, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
+        seconds = tell_seconds(BOOSTING, rows)
+    some = fit_in_time(seconds, rows, FIRST_SHARE * clock.left)
+    clock.plan(clock.left)
+    return some, seconds(len(some.training))
 
 
-def _plan_networks(found: _Found, rows: Rows, seconds: float) -> Sequence[Step]:
-    """The networks' steps; none, and a note, where torch is not installed."""
+def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
+    """A note where not all rows trained."""
+    if len(rows.training) < len(whole.training):
+        yield (
+            f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training "
+            f"rows, to keep the time; all {len(whole.test):,} test rows judged them. Give more --minutes for "
+            "more rows."
+        )
+
+
+def _fit_others(rows: Rows, wish: Wish, clock: Clock) -> Iterator[tuple[Sequence[Family], Sequence[str]]]:
+    """Logistic regression where it is quick, then networks in the time that is left."""
+    if clock.left:
+        yield _fit_quick(LOGISTIC, rows, wish, clock), ()
     if not is_installed("torch"):
-        found.notes.append(f"Networks were left out: {MissingExtra('training them', 'torch')}.")
-        return ()
-    from raan.fit.networks import Networks
+        yield (), (f"Networks were left out: {MissingExtra('training them', 'torch')}.",)
+    elif clock.left > LEAST_SECONDS:
+        from raan.fit.networks import fit_networks
 
-    networks = Networks.plan(rows, seconds)
-    found.effort = networks.effort
-    return networks.steps
+        yield fit_networks(rows, wish.rule, clock)
+    else:
+        yield (), ("Networks were not trained: there was no time. Give more --minutes for them.",)
+
+
+def _fit_quick(kind: Kind, rows: Rows, wish: Wish, clock: Clock) -> list[Family]:
+    """The family, unless it would take more than its share of the time."""
+    if len(rows.training) > TIMED[0]:
+        seconds = tell_seconds(kind, rows)(len(rows.training))
+        if seconds > NEXT_SHARE * clock.left:
+            return []
+    else:
+        seconds = 0.1 * clock.left
+    with clock.work(kind.title, seconds):
+        return [fit_family(kind, rows, wish.rule)]
+
+
+def tell_known(family: Family) -> dict[str, float]:
+    """By aim, what the rule would promise with thresholds for each group, if new rows' groups were known."""
+    assert isinstance(family.held_out, Weighted)
+    judge, frontier = family.held_out.judge, family.frontier
+    names = np.array([*frontier.groups_, None], dtype=object)
+    wish = {name: getattr(frontier, name) for name in ("accuracy_drop", "worst_group_drop", "confidence")}
+    posterior = give_attribute(judge.posterior.sum(2), judge.group, len(frontier.groups_))
+    found = FairFrontier.from_posterior(posterior, judge.label, names[judge.group], aim=frontier.aim, **wish)
+    return {aim: _promised(found, aim) for aim in AIMS}
+
+
+def _promised(frontier: FairFrontier, aim: str) -> float:
+    return float(frontier.choose(aim=aim).promise_.metrics[AIMS[aim].metric].value)

@@ -1,21 +1,19 @@
-"""The user's rows as every method takes them: arrays, one split, and the groups that can be judged."""
+"""The user's rows as every family takes them: those that train and judge, and those for the last word."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float32, Int
 
-from raan.data.split import Parts
+from raan.data.stratified import stratified_split
 from raan.errors import InputError
 from raan.fairness.cells import cell_counts
-from raan.fairness.counts import Counts, count
 from raan.fairness.groups import keep_judged
 from raan.tabular.frame import Loaded
 from raan.tabular.words import listed
 
-LEAST_JUDGED = 10
-"""A group with fewer validation rows of some class is too small to judge by."""
+LEAST_JUDGED = 30
+"""A group with fewer training rows of some class is too small to judge by."""
 
 MANY_CLASSES = 10
 """A label of more classes may be a number, or another column than was meant."""
@@ -25,15 +23,39 @@ Places = Int[np.ndarray, "row"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows, their split, and the seed of everything that is drawn."""
+    """The rows that train, and judge by cross-fitting; test rows, for the last word; the seed of everything."""
 
     loaded: Loaded
+    training: Places
     seed: int = 0
 
+    @classmethod
+    def of(cls, loaded: Loaded, seed: int = 0) -> "Rows":
+        """All rows that are no test rows train and judge."""
+        return cls(loaded, np.sort(np.concatenate([loaded.split.train, loaded.split.validation])), seed)
+
     @property
-    def split(self) -> Parts:
-        """The rows that train, choose (validation) and judge (test)."""
-        return self.loaded.split
+    def test(self) -> Places:
+        """The rows that take no part in training or choice."""
+        return self.loaded.split.test
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes."""
+        return self.loaded.label.names
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The names of the groups that are judged."""
+        return self.loaded.attribute.names
+
+    def few(self, size: int) -> "Rows":
+        """So many of the training rows, each class and group in proportion; all of them if they are no more."""
+        if size >= len(self.training):
+            return self
+        label, attribute = self.label(self.training), self.group(self.training)
+        drawn = stratified_split(label, attribute, (size, 0, 0), self.seed).train
+        return replace(self, training=np.sort(self.training[drawn]))
 
     def features(self, rows: Places) -> Float32[np.ndarray, "row feature"]:
         """The features of some rows."""
@@ -43,27 +65,22 @@ class Rows:
         """The class of some rows, as codes."""
         return np.take(self.loaded.label.codes, rows)
 
-    def groups(self, rows: Places) -> np.ndarray:
-        """The attribute value of some rows by name; None where unknown."""
-        names = np.array([*self.loaded.attribute.names, None], dtype=object)
-        return np.asarray(np.take(names, self.loaded.attribute.codes[rows]))
+    def group(self, rows: Places) -> Int[np.ndarray, "row"]:
+        """The group of some rows, as codes; -1 where it is unknown, or too small to judge by."""
+        return np.take(self.loaded.attribute.codes, rows)
 
-    def judge(self, predict: Callable[[np.ndarray], np.ndarray]) -> tuple[Counts, Counts]:
-        """What a classifier of codes predicts on validation and on test rows, counted."""
-        return self._count(predict, self.split.validation), self._count(predict, self.split.test)
-
-    def _count(self, predict: Callable[[np.ndarray], np.ndarray], rows: Places) -> Counts:
-        label, attribute = self.loaded.label, self.loaded.attribute
-        predicted = np.asarray(predict(self.features(rows))).astype(np.int64)
-        return count(label.codes[rows], attribute.codes[rows], predicted, len(label.names), len(attribute.names))
+    def group_names(self, rows: Places) -> np.ndarray:
+        """The group of some rows by name; None where unknown."""
+        names = np.array([*self.groups, None], dtype=object)
+        return np.asarray(np.take(names, self.group(rows)))
 
 
 def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
     """The rows, those of groups too small to judge by as unknown, and a note that names these groups."""
-    validation = loaded.split.validation
+    training = np.concatenate([loaded.split.train, loaded.split.validation])
     label, attribute = loaded.label, loaded.attribute
     shape = len(label.names), len(attribute.names)
-    cells = cell_counts(label.codes[validation], attribute.codes[validation], shape)
+    cells = cell_counts(label.codes[training], attribute.codes[training], shape)
     judged = keep_judged(loaded.attribute, cells, LEAST_JUDGED)
     if len(judged.names) < 2:
         raise _too_small(loaded, cells, len(judged.names))
@@ -71,7 +88,7 @@ def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
     if not small:
         return loaded, ()
     note = (
-        f"Groups with fewer than {LEAST_JUDGED} validation rows of some class are too small to judge by: "
+        f"Groups with fewer than {LEAST_JUDGED} training rows of some class are too small to judge by: "
         f"{listed(small)}. Their rows train the models, but no gap is measured for them."
     )
     return replace(loaded, attribute=judged), (note,)
@@ -86,7 +103,7 @@ def _too_small(loaded: Loaded, cells: Int[np.ndarray, "label attribute"], judged
         remedy = f"the label has the classes {listed(classes)}; give one with fewer, or more rows"
     return InputError(
         f"{loaded.name}:",
-        f"{judged} of {len(groups)} groups have {LEAST_JUDGED} validation rows or more of every class; the fewest "
+        f"{judged} of {len(groups)} groups have {LEAST_JUDGED} training rows or more of every class; the fewest "
         f"rows, {int(cells.min())}, have the class {classes[label]!r} and the group {groups[group]!r}",
         f"two groups or more to compare, of {listed(groups)}",
         remedy,

@@ -1,68 +1,131 @@
-"""What `raan fit` found, in a sentence or two."""
+"""What `raan fit` and `raan choose` found, in plain words."""
 
 from collections.abc import Iterator
 
+from raan.fairness.aims import AIMS
 from raan.fairness.metrics import attribute_accuracy
-from raan.fit.fit import Fit
-from raan.fit.runs import Pick
+from raan.fit.outcome import Outcome
 
 
-def sentence(fit: Fit) -> str:
-    """What the chosen model changes against the best plain one, on test rows."""
-    return " ".join(_sentences(fit))
+def title(outcome: Outcome) -> str:
+    """What the model is about, and before all else whether test rows contradict what was promised."""
+    return f"{NOT_FAIRER if not fairer(outcome) else ''}{subject(outcome)}"
 
 
-def verdict(fit: Fit) -> tuple[str, ...]:
-    """What the report begins with: the saved model and what it changes, then what its parts compare."""
-    which = f"{fit.chosen.method}{', a plain model' if fit.chosen.plain else ''}"
-    first, *more = _sentences(fit)
+NOT_FAIRER = "Not fairer: "
+
+
+def subject(outcome: Outcome) -> str:
+    """What is predicted, in which table, by which attribute; and a promise that is broken."""
+    facts = outcome.facts
+    broken = "a promise is broken: " if fairer(outcome) and outcome.broken else ""
     return (
-        f"Saved: {which}. {first}",
-        *more,
-        "The saved model was chosen against the most accurate plain model of all, network or boosting. The parts "
-        "of this report hold each method, over all of its starts, against plain training of its own kind.",
+        f"{broken}{facts.label} in {facts.source}, {'fairer ' * fairer(outcome)}by {' × '.join(facts.attributes)}"
     )
 
 
-def _sentences(fit: Fit) -> Iterator[str]:
-    if fit.chosen.plain:
-        yield _why_plain(fit)
-        return
-    aim = fit.rule.goal
-    was, now = (100 * float(aim.of(pick.test)) for pick in (fit.plain, fit.chosen))
-    cost = 100 * float(fit.chosen.test.accuracy - fit.plain.test.accuracy)
-    method, plain = fit.chosen.method, fit.plain.method
-    if not fit.improved:
-        yield (
-            f"On validation rows, {method} is about as good for the aim as {plain}, and more accurate: "
-            "so it is saved."
-        )
+def fairer(outcome: Outcome) -> bool:
+    """Whether the aim itself is better than the plain model's on test rows."""
+    goal = outcome.rule.goal
+    was, now = (float(goal.of(each)) for each in outcome.on_test)
+    return outcome.improved and (goal.key not in AIMS or goal.gain(now - was) > 0)
+
+
+def verdict(outcome: Outcome) -> tuple[str, ...]:
+    """The headline, then what supports or limits it."""
+    return tuple(_plain(outcome) if not outcome.improved else _changed(outcome))
+
+
+def sentence(outcome: Outcome) -> str:
+    """The verdict as one paragraph."""
+    return " ".join(verdict(outcome))
+
+
+def _plain(outcome: Outcome) -> Iterator[str]:
+    rule, facts = outcome.rule, outcome.facts
     yield (
-        f"On test rows, {method} takes the {aim.title} from {was:.1f} to {now:.1f} % and "
-        f"changes accuracy by {cost:+.1f} points, against {plain}, the plain one most accurate on validation rows."
+        f"Not fairer: the plain model is saved ({facts.plain_method}). Out of fold, no point of "
+        f"{_families(outcome)} is surely better for the aim within {100 * rule.accuracy_drop:g} points of "
+        f"accuracy{_floor(outcome)}."
     )
-    if not ((aim.gain(now - was) if fit.improved else cost) > 0):
-        yield "The gain on validation rows is not there on test rows: it may have been luck. Do not rely on it."
-    yield "One split of the rows was used: the model card gives the intervals."
+    yield "A larger --accuracy-drop, another --aim, --no-floor, or more rows may find one."
 
 
-def _why_plain(fit: Fit) -> str:
-    """Why the plain model is saved."""
-    method = fit.chosen.method
-    if not fit.tried:
-        return (
-            "No model that knows of groups was trained in the time, so the plain model that is most accurate on "
-            f"validation rows is saved ({method}); give more --minutes."
+def _changed(outcome: Outcome) -> Iterator[str]:
+    facts, goal = outcome.facts, outcome.rule.goal
+    aims = [goal] if goal.key in AIMS else [AIMS[key] for key, _ in outcome.rule.limits]
+    plain, chosen = outcome.on_test
+    moves = [f"the {aim.title} from {100 * aim.of(plain):.1f} to {100 * aim.of(chosen):.1f} %" for aim in aims]
+    cost = 100 * float(chosen.accuracy - plain.accuracy)
+    change = (
+        f"On test rows, {outcome.method} takes {' and '.join(moves)} and changes accuracy by {cost:+.1f} points, "
+        f"against plain {facts.plain_method}."
+    )
+    if outcome.broken:
+        what = "A promise is broken" if fairer(outcome) else "Not fairer"
+        yield f"{what}: on test rows {'; '.join(outcome.broken)}. {change}"
+        yield (
+            "What was seen out of fold is not there on test rows: it may have been luck. Do not rely on this "
+            "model; more rows, a smaller --accuracy-drop or a larger --confidence would."
         )
+    else:
+        yield change
+    yield f"Out of fold, {_promised(outcome)}."
+
+
+def _promised(outcome: Outcome) -> str:
+    """What new rows may expect."""
+    promise, goal = outcome.promise, outcome.rule.goal
+    lost = promise.accuracy_loss
+    cost = f"{100 * lost.value:.1f} points of accuracy ({100 * lost.low:.1f} to {100 * lost.high:.1f})"
+    if goal.key not in AIMS:
+        return f"new rows were promised a loss of {cost}"
+    value = promise.metrics[goal.metric]
     return (
-        "No model that knows of groups did better than the plain ones on validation rows within "
-        f"{100 * fit.rule.accuracy_drop:g} points of accuracy, so the plain model that is most accurate there is "
-        f"saved ({method}); more --minutes or a larger --accuracy-drop may find one."
+        f"new rows were promised {_article(goal.title)} {goal.title} of {100 * value.value:.1f} % "
+        f"({100 * value.low:.1f} to {100 * value.high:.1f}) for {cost}"
     )
 
 
-def group_accuracies(fit: Fit, pick: Pick) -> dict[str, float | None]:
+def _article(word: str) -> str:
+    return "an" if word[0] in "aeiou" else "a"
+
+
+def _families(outcome: Outcome) -> str:
+    return " or ".join(outcome.facts.trained)
+
+
+def _floor(outcome: Outcome) -> str:
+    floor = outcome.rule.worst_group_drop
+    if floor is None:
+        return ""
+    return f", with the worst-served group at most {100 * floor:g} points below the plain model's"
+
+
+def regime(outcome: Outcome) -> tuple[str, ...]:
+    """Which inputs the model has, and what knowing the groups of new rows would buy."""
+    return tuple(_regime(outcome))
+
+
+def _regime(outcome: Outcome) -> Iterator[str]:
+    facts, rule = outcome.facts, outcome.rule
+    crossed = " × ".join(facts.attributes)
+    if facts.sees_attribute:
+        yield f"{crossed} is an input of this model, as --keep-attribute asked: new rows must state it."
+    else:
+        yield f"This model does not see {crossed}: new rows need not state it."
+    asked = (rule.accuracy_drop, rule.worst_group_drop)
+    if rule.goal.key in facts.known and asked == facts.known_rule:
+        other = 100 * facts.known[rule.goal.key]
+        now = 100 * outcome.promise.metrics[rule.goal.metric].value
+        yield (
+            f"With {crossed} known at prediction and a threshold for each group, the {rule.goal.title} promised "
+            f"out of fold would be {other:.1f} instead of {now:.1f} %; in some places that is against the law."
+        )
+
+
+def group_accuracies(outcome: Outcome, place: int) -> dict[str, float | None]:
     """The accuracy of each group on test rows; None where it has none."""
-    rates = attribute_accuracy(pick.test_counts).tolist()
-    named = zip(fit.groups, rates, strict=True)
+    rates = attribute_accuracy(outcome.test[place]).tolist()
+    named = zip(outcome.facts.groups, rates, strict=True)
     return {name: None if rate != rate else round(rate, 6) for name, rate in named}

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from raan.errors import InputError, InputTypeError, Option
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
-from raan.fairness.rule import ACCURACY_DROP, Rule
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
 from raan.frontier.decide import Judge, decide, score
 from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute, soften
 from raan.frontier.promise import promise, warn_levelling
@@ -69,6 +69,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         weights_: the chosen weights, [class, group].
         promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
         models_: the posteriors of the folds; predictions average them.
+        judge_: the training rows with their posterior out of fold, which judged; not in a file that was saved.
     """
 
     def __init__(
@@ -78,7 +79,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         aim: str = "equalized_odds",
         accuracy_drop: float = ACCURACY_DROP,
         worst_group_drop: float | None = 0.0,
-        confidence: float = 0.9,
+        confidence: float = CONFIDENCE,
         attribute_estimator: Any = None,
         factorisation: str = "chain",
         attribute_at_prediction: bool = False,
@@ -323,16 +324,24 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         return self._settle(self._rule())
 
     def _settle(self, rule: Rule) -> "FairFrontier":
-        """Take the point that the rule likes best, and measure what it promises."""
+        """Take the point that the rule likes best, and measure what it promises; without a gain, the plain one."""
         tried = self.tried_
         counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
         if rule.aim != "accuracy":
             rule = rule.judged_by(counts[0])
         what = tuple(self._what(weights) for weights in tried.weights)
-        self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed)
-        self.weights_ = tried.weights[self.frontier_.chosen_place]
         self.promise_ = promise(tried, rule)
-        if self.frontier_.chosen_place:
+        kept = not self.promise_.holds(rule)
+        self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed, plain_kept=kept)
+        self.weights_ = tried.weights[self.frontier_.chosen_place]
+        if kept:
+            self.promise_ = self.promise_.of_plain()
+            warnings.warn(
+                f"within these allowances no choice serves {rule.goal.key} better on rows that did not make it: "
+                "the classifier is the plain one. More rows, or a larger accuracy_drop, may help",
+                stacklevel=3,
+            )
+        elif self.frontier_.chosen_place:
             warn_levelling(counts[0], counts[self.frontier_.chosen_place])
         return self
 

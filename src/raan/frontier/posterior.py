@@ -2,7 +2,7 @@
 it.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal
@@ -129,17 +129,22 @@ most tables, as measured by the logarithm of the probability that it gives to ro
 
 
 def soften(estimator: Any) -> Any:
-    """The classifier as it is fitted to the attribute by default: the same, but for boosting that would overfit.
+    """The classifier as it is fitted to the attribute by default: the same kind, so that it does not overfit.
 
-    Of scikit-learn's gradient boosting, what the user has not set is set so that it learns less.
+    Gradient boosting of scikit-learn that has its defaults is set so that it learns less; where the user has set
+    how much it learns, that stays. Weights by the user's classes mean nothing for groups, and are left out.
     """
-    classifier, _ = last_step(estimator)
-    if not isinstance(classifier, HistGradientBoostingClassifier):
-        return estimator
-    default = HistGradientBoostingClassifier().get_params()
-    untouched = {name: value for name, value in GENTLE.items() if classifier.get_params()[name] == default[name]}
-    softened = clone(estimator)
-    last_step(softened)[0].set_params(**untouched)
+    changed = {
+        name: None
+        for name, value in estimator.get_params().items()
+        if name.endswith("class_weight") and isinstance(value, Mapping)
+    }
+    softened = clone(estimator).set_params(**changed) if changed else clone(estimator)
+    classifier, _ = last_step(softened)
+    if isinstance(classifier, HistGradientBoostingClassifier):
+        default, own = HistGradientBoostingClassifier().get_params(), classifier.get_params()
+        if all(own[name] == default[name] for name in ("max_iter", "max_depth", *GENTLE)):
+            classifier.set_params(**GENTLE)
     return softened
 
 

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
+from raan.fairness.aims import ACCURATE
 from raan.fairness.bootstrap import Estimate, estimate
 from raan.fairness.counts import resample
 from raan.fairness.metrics import NAMES, accuracy, measure
@@ -33,6 +34,15 @@ class Promise:
     plain: Mapping[str, Estimate]
     accuracy_loss: Estimate
     rows: int
+
+    def holds(self, rule: Rule) -> bool:
+        """Whether the aim is served better than by the plain estimator; limits alone are always held to."""
+        before, after = (each[rule.goal.metric].value for each in (self.plain, self.metrics))
+        return rule.goal is ACCURATE or rule.goal.gain(after - before) > 0
+
+    def of_plain(self) -> "Promise":
+        """What new rows may expect of the plain estimator."""
+        return Promise(self.plain, self.plain, Estimate(0.0, 0.0, 0.0), self.rows)
 
     def __str__(self) -> str:
         lines = [f"on {self.rows:,} rows that did not choose: plain -> chosen"]

@@ -1,5 +1,6 @@
 """A fitted FairFrontier taken apart for a file, and put together from one that nobody need trust."""
 
+import warnings
 from dataclasses import fields
 from typing import Any
 
@@ -25,6 +26,7 @@ def to_parts(model: FairFrontier) -> Parts:
         "groups": tuple(model.groups_),
         "tried": {each.name: getattr(tried, each.name) for each in fields(tried)},
         "limits": tuple(model.frontier_.rule.limits),
+        "allowance": float(model.frontier_.rule.accuracy_drop),
         "n_features_in": getattr(model, "n_features_in_", None),
         "feature_names_in": getattr(model, "feature_names_in_", None),
     }
@@ -43,7 +45,10 @@ def from_parts(parts: Parts, encoder: Any) -> FairFrontier:
     """The model, ready to predict and to choose."""
     if encoder is not None:
         raise ValueError("encoder is given, but the folder holds a FairFrontier, which has none")
-    with blame(MANIFEST):
+    with (
+        blame(MANIFEST),
+        warnings.catch_warnings(action="ignore"),
+    ):  # what the choice warns of was said when it was made
         plain = parts.plain
         estimator, attribute_estimator = parts.estimators["plain"]
         model = FairFrontier(estimator, attribute_estimator=attribute_estimator, **plain["parameters"])
@@ -57,8 +62,11 @@ def from_parts(parts: Parts, encoder: Any) -> FairFrontier:
             model.weights_, model.frontier_ = model.tried_.weights[0], Frontier.empty()
             return model
         limits = {str(aim): float(most) for aim, most in plain["limits"]}
-        model = model.choose(at_most=limits) if limits else model.choose()
-    return model
+        if not limits:
+            return model.choose()
+        chosen = model.choose(at_most=limits, accuracy_drop=float(plain["allowance"]))
+        chosen.accuracy_drop = model.accuracy_drop  # which limits alone do not look at
+    return chosen
 
 
 def _put_together(parts: list[Any], model: FairFrontier) -> Chain | Joint:

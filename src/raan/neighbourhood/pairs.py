@@ -3,6 +3,8 @@
 Everything takes any leading axes. A temperature has exactly those leading axes, or none.
 """
 
+import math
+
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
@@ -15,8 +17,18 @@ NEAREST = 1e-9
 
 
 def unit(embedding: Float[Tensor, "*lead row dim"]) -> Float[Tensor, "*lead row dim"]:
-    """The embedding at unit length, as Lemma 1 assumes; a zero vector stays zero."""
-    return normalize(embedding, dim=-1)
+    """The embedding at unit length, as Lemma 1 assumes, whatever finite scale it has; a zero vector stays zero.
+
+    Squares of very large and very small numbers are infinite and zero. So each row is first brought near one, by a
+    power of two: that rounds nothing, and rows of an ordinary scale come out bit for bit as without it.
+    """
+    if not embedding.shape[-1]:
+        return embedding
+    largest = embedding.detach().abs().amax(-1, keepdim=True)
+    # Short of the largest powers, which would overflow or round themselves; a scale of four does no harm.
+    most = 2.0 ** (round(math.log2(torch.finfo(embedding.dtype).max)) - 2)
+    power = (torch.frexp(largest).mantissa / largest).clamp(1 / most, most).nan_to_num(1.0)
+    return normalize(embedding * power, dim=-1)
 
 
 def neighbours(

@@ -9,15 +9,13 @@ from typing import Any
 from raan.fairness.rule import Rule
 from raan.report.content import Content
 from raan.report.measures import rule_in_words
+from raan.results.explanation import check_explanation
 from raan.results.records import Record, explanation_of, journal_of, read
 from raan.studies import find, read_rule
 
 IN_FOLDER = ("results.jsonl", "results.jsonl.gz")
 
-_EXPLAINED = {
-    "weights": {"data", "method", "cells", "features"},
-    "maps": {"data", "name", "x", "y", "label", "attribute", "classes", "attributes", "separability"},
-}
+_EXPLAINED = ("weights", "maps")
 
 _STATED = ("title", "verdict", "notes", "command")
 """What the writer of the results may have stated of them, beside the rule."""
@@ -143,12 +141,7 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
         return None
     try:
         found = json.loads(file.read_text(encoding="utf-8"))
-        if found["format"] != 1:
-            raise ValueError(f"its format is {found['format']!r}, and 1 is known")
-        for key, names in _EXPLAINED.items():
-            for entry in found.get(key, ()):
-                if missing := names - set(entry):
-                    raise ValueError(f"{', '.join(sorted(missing))} is missing in {key}")
+        check_explanation(found)
         if not isinstance(found.get("saved", {}), dict):
             raise ValueError("saved is no model")
         for key in _STATED:
@@ -156,7 +149,7 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
                 raise ValueError(f"{key} is no text")
         Rule(**found.get("rule", {}))
-    except (KeyError, TypeError, ValueError) as error:
+    except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(
             f"{file} is no explanation of results ({error}); delete it to report without it"
         ) from error

@@ -1,15 +1,26 @@
-"""A results file under way: finished runs on disk at once, in the order of the plan in the end."""
+"""A results file under way: finished runs on disk at once, in the order of the plan in the end.
+
+A line of the journal is a run as JSON with its checksum before it, so that damage is told from what was written.
+"""
 
 import gzip
 import os
+import re
+import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from raan.files.lock import Locked, lock
-from raan.files.write import write_bytes
-from raan.results.records import Record, journal_of, line_of, read
+from raan.files.seal import digest
+from raan.files.write import write_all, write_bytes
+from raan.results.records import Record, journal_of, line_of, parse, read
+
+CHECKSUM = 16
+"""Hexadecimal digits of a line's checksum."""
+
+FRAMED = re.compile(rb"[0-9a-f]{%d} \{" % CHECKSUM)
 
 
 class StudyRunning(OSError):
@@ -34,8 +45,13 @@ class Results:
         # Known first, written second: an interruption in between settles them all the same.
         self.done.update((record.run, record) for record in fresh)
         with self.journal.open("ab", buffering=0) as file:
-            file.write("".join(map(line_of, fresh)).encode())
-            os.fsync(file.fileno())
+            before = file.tell()
+            try:
+                write_all(file, b"".join(map(frame, fresh)))
+                os.fsync(file.fileno())
+            except BaseException:
+                file.truncate(before)  # what is half there would be in the way of the next
+                raise
 
     def settle(self, order: Sequence[str]) -> None:
         """Write the results in the order given, runs that are not in it last, and let the journal go."""
@@ -56,16 +72,57 @@ def open_results(path: str | Path) -> Iterator[Results]:
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = journal_of(path)
     with _lock(path):
-        _mend(journal)
-        earlier = [*(read(path) if path.exists() else []), *(read(journal) if journal.exists() else [])]
+        earlier = [*(read(path) if path.exists() else []), *_recover(journal)]
         yield Results(path, journal, {record.run: record for record in earlier})
 
 
-def _mend(journal: Path) -> None:
-    """Cut off a torn last line, so that the next one does not go on in it."""
-    if journal.exists():
-        content = journal.read_bytes()
-        os.truncate(journal, content.rfind(b"\n") + 1)
+def frame(record: Record) -> bytes:
+    """The record as a line of a journal."""
+    line = line_of(record).encode()
+    return digest(line)[:CHECKSUM].encode() + b" " + line
+
+
+def read_journal(path: Path) -> tuple[list[Record], list[str]]:
+    """The runs of a journal that are as they were written, and what is wrong with the others, by line."""
+    records, wrong = [], []
+    *lines, tail = path.read_bytes().split(b"\n")
+    framed = _is_framed(lines)
+    for number, line in enumerate(lines, 1):
+        where = f"{path}, line {number},"
+        try:
+            records.append(parse(_unframe(line, where) if framed else line, where))
+        except ValueError as error:
+            wrong.append(str(error))
+    if tail:
+        wrong.append(f"{path}, line {len(lines) + 1}, is torn, as a writer leaves it that is killed")
+    return records, wrong
+
+
+def _is_framed(lines: Sequence[bytes]) -> bool:
+    """Whether the lines have checksums: earlier versions wrote none."""
+    return any(FRAMED.match(line) for line in lines)
+
+
+def _unframe(line: bytes, where: str) -> bytes:
+    """The JSON of a line, if its checksum is right."""
+    stated, _, content = line.partition(b" ")
+    if digest(content + b"\n")[:CHECKSUM].encode() != stated:
+        raise ValueError(f"{where} is damaged: it does not have the checksum that it states")
+    return content
+
+
+def _recover(journal: Path) -> list[Record]:
+    """The sound runs of the journal, which from then on holds nothing else; a warning names what was wrong."""
+    if not journal.exists():
+        return []
+    records, wrong = read_journal(journal)
+    sound = b"".join(map(frame, records))
+    if sound != journal.read_bytes():
+        write_bytes(journal, sound)
+    if wrong:
+        kept = f"{len(records)} sound runs are kept, the others trained again"
+        warnings.warn(f"{'; '.join(wrong)}: {kept}", stacklevel=4)
+    return records
 
 
 @contextmanager
@@ -73,7 +130,7 @@ def _lock(path: Path) -> Iterator[None]:
     """Hold the lock on the results for as long as this process lives; its death, however sudden, releases it."""
     with ExitStack() as held:
         try:
-            held.enter_context(lock(path.with_name(path.name + ".lock")))
+            held.enter_context(lock(path.with_name(path.name + ".lock"), keep=False))
         except Locked:
             raise StudyRunning(
                 f"another process is writing to {path}: wait for it, or name other results"

@@ -4,7 +4,8 @@ import gzip
 import hashlib
 import json
 import platform
-from collections.abc import Mapping, Sequence
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
@@ -54,10 +55,9 @@ class Record:
 
 
 NAMES = tuple(field.name for field in fields(Record))
-CONTAINERS = {
-    **dict.fromkeys(("hyperparameters", "configuration", "versions"), dict),
-    **dict.fromkeys(("classes", "attributes", "step", "validation", "test"), list),
-}
+
+SMALL, MOST_PACKED = 2**26, 200
+"""A packed file may hold so many bytes, or so many times its own; results hold about ten times."""
 
 
 def flatten(counts: Float[np.ndarray, "point label attribute prediction"]) -> list[list[int]]:
@@ -92,31 +92,78 @@ def line_of(record: Record) -> str:
 
 def read(path: str | Path) -> list[Record]:
     """The records of a results file, plain or gzipped. A torn last line, which a kill may leave, is left out."""
-    return [_record(line, number, Path(path)) for number, line in enumerate(_whole_lines(Path(path)), 1)]
+    return [parse(line, f"{path}, line {number},") for number, line in enumerate(_whole_lines(Path(path)), 1)]
 
 
-def _whole_lines(path: Path) -> list[str]:
+def _whole_lines(path: Path) -> list[bytes]:
     """The lines that were written to their end."""
     try:
-        content = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return content.decode().split("\n")[:-1]
-    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile) as error:
+        content = _unpack(path) if path.suffix == ".gz" else path.read_bytes()
+        content.decode()
+        return content.split(b"\n")[:-1]
+    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
         expected = "expected lines of JSON, gzipped if its name ends in .gz"
         raise ValueError(f"{path} holds no results: {error}; {expected}") from error
 
 
-def _record(line: str, number: int, path: Path) -> Record:
-    """A line's record; keys that another version wrote are not looked at."""
+def _unpack(path: Path) -> bytes:
+    """The bytes that a gzipped file holds, if they are not absurdly many."""
+    most = max(SMALL, MOST_PACKED * path.stat().st_size)
+    with gzip.open(path) as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise zlib.error(f"it unpacks to more than {most:,} bytes")
+    return content
+
+
+def parse(line: bytes | str, where: str) -> Record:
+    """A line's record; keys that another version wrote are not looked at. Errors begin with where it stands."""
     try:
         content = json.loads(line)
         values = {name: content[name] for name in NAMES}
-        for name, kind in CONTAINERS.items():
-            if not isinstance(values[name], kind):
-                raise TypeError(f"{name} is {values[name]!r}; expected a {kind.__name__}")
+        for name, (holds, expected) in KINDS.items():
+            if not holds(values[name]):
+                raise TypeError(f"{name} is {str(values[name])[:60]}; expected {expected}")
         return Record(**values)
-    except (json.JSONDecodeError, KeyError, TypeError) as error:
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
-        raise ValueError(f"{path}, line {number}, is not a run of a study: {what}") from error
+        raise ValueError(f"{where} is not a run of a study: {what}") from error
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+
+
+def _is_map(value: object) -> bool:
+    return isinstance(value, dict)
+
+
+def _are_text(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _are_whole(value: object) -> bool:
+    return isinstance(value, list) and all(map(_is_whole, value))
+
+
+def _are_rows(value: object) -> bool:
+    return isinstance(value, list) and all(map(_are_whole, value))
+
+
+KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
+    **dict.fromkeys(("run", "study", "data", "method", "style", "data_hash"), (_is_text, "text")),
+    **dict.fromkeys(("hyperparameters", "configuration", "versions"), (_is_map, "a dict")),
+    **dict.fromkeys(("classes", "attributes"), (_are_text, "a list of text")),
+    **dict.fromkeys(("validation", "test"), (_are_rows, "a list of lists of whole numbers")),
+    "step": (_are_whole, "a list of whole numbers"),
+    "seed": (_is_whole, "a whole number"),
+    "diverged": (lambda value: value is None or _is_whole(value), "a whole number or null"),
+}
+"""What the parts of a record may be."""
 
 
 def journal_of(path: Path) -> Path:

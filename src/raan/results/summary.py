@@ -16,8 +16,8 @@ from raan.results.statistics import Difference, difference
 
 BASELINE = "Vanilla"
 
-BASELINES = (BASELINE, "Boosting")
-"""The methods that know of no groups, of networks and of trees: what the others of their kind are held against."""
+BASELINES = (BASELINE, "Boosting", "Logistic")
+"""The methods that know of no groups, one for each kind of model: what others of the kind are held against."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ def check_parameters(model: Any) -> None:
         raise TypeError(f"estimator is the class {model.estimator.__name__}; expected an instance of it")
     if not hasattr(model.estimator, "fit"):
         raise TypeError(f"estimator is a {type(model.estimator).__name__}; expected a classifier")
-    for name in ("temperature", "strength", "accuracy_drop"):
+    for name in ("temperature", "strength", "accuracy_drop", "confidence"):
         value = getattr(model, name)
         if not isinstance(value, Real):
             raise TypeError(f"{name} is {value!r}; expected a number")
@@ -25,6 +25,8 @@ def check_parameters(model: Any) -> None:
         read_aim(model.aim)
     if not 0 <= model.accuracy_drop <= 1:
         raise ValueError(f"accuracy_drop is {model.accuracy_drop}; expected a share of the rows, such as 0.005")
+    if not 0.5 <= model.confidence < 1:
+        raise ValueError(f"confidence is {model.confidence!r}; expected a share from 0.5 up, below 1")
     if not (isinstance(model.folds, int | np.integer) and model.folds >= 2):
         raise ValueError(f"folds is {model.folds!r}; expected a number from 2 up")
     if not (isinstance(model.min_count, int | np.integer) and model.min_count >= 2):

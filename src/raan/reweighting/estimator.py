@@ -2,38 +2,35 @@
 
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from itertools import count
+from itertools import count, product
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from scipy.stats import norm  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
-from raan.fairness.groups import check_lengths
-from raan.fairness.rule import Rule
+from raan.fairness.groups import check_lengths, keep_judged
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
+from raan.frontier.posterior import Rows
+from raan.frontier.promise import warn_levelling
 from raan.progress import progress_bars
 from raan.reweighting.checks import check_parameters, warn_unknown
 from raan.reweighting.embedding import embed
-from raan.reweighting.judge import Judge, Judged
-from raan.reweighting.plans import Plan, PlannedWeights
-from raan.reweighting.search import affordable_temperatures, most_plans, search
+from raan.reweighting.judge import Judge
+from raan.reweighting.plans import weigh_rows
+from raan.reweighting.search import most_fits, tune
 from raan.reweighting.weights import aan_weights
 from raan.wrap.cells import Cells, class_name, read_classes
 from raan.wrap.checks import count_rows, judged_groups, read_weights
-from raan.wrap.fitting import (
-    counts_classes_from_zero,
-    fit_weighted,
-    scores,
-    stratified_folds,
-)
+from raan.wrap.fitting import counts_classes_from_zero, fit_weighted, scores, stratified_folds
 
 
 def _estimator_has(name: str) -> Any:
@@ -52,11 +49,12 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     People weigh more the more those *like them but with another attribute value* point to them. Without `aim` the
     weights are those of `raan.aan_weights` with the given temperature, balance and strength.
 
-    With `aim` these three are not used: weights are searched for, together with one threshold on the estimator's
-    scores. The totals of the (class, attribute) cells go by an exponent for each class, beside "group" and
-    "sample", the shape within cells by temperatures inf, 0.5 and 0.2. What is tried is judged by predictions for
-    training rows that were left out of the fit. Taken is the best for the aim that loses at most `accuracy_drop`
-    against the plain estimator, judged alike. With more than two classes the threshold stays the estimator's.
+    With `aim` these three are not used: a weight for each (class, attribute) cell is taken from the frontier of
+    `FairFrontier`, fitted once by the estimator's own kind (by logistic regression where it gives no
+    probabilities), together with one threshold on the estimator's scores. Two or three weights are refitted at
+    most, in folds, and judged by predictions for training rows that were left out, against the plain estimator,
+    judged alike. Taken is the best for the aim within both allowances. With more than two classes the threshold
+    stays the estimator's.
 
     The result is one classifier, deterministic if the estimator is, and needs no attribute to predict.
 
@@ -69,14 +67,18 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         balance: the cells' totals: "group", "sample", "independence", or a mapping {(class, attribute): total}.
         strength: 0 is the plain estimator, 1 the full weights.
         aim: None, or one of `raan.fairness.AIMS`: "worst_group", "equalized_odds", ...
-        accuracy_drop: how much accuracy the aim may cost: 0.005 is half a point.
+        accuracy_drop: how much accuracy the aim may cost against the plain estimator: 0.005 is half a point.
+        worst_group_drop: how much the worst (class, group) accuracy may fall below the plain estimator's; None
+            lifts this floor, and lets the choice serve nobody well.
+        confidence: how sure both allowances are kept on new rows: each is judged with a margin of so many standard
+            errors of the paired difference to the plain estimator. 0.5 is no margin.
         folds: in how many parts the rows are left out while the aim is tuned.
         min_count: attribute values with fewer rows than this of some class are too rare to judge by.
-        n_jobs: how many fits run at a time while the aim is tuned, as in joblib.
-        random_state: the seed of the folds; None draws them anew at each fit.
+        n_jobs: how many folds are fitted at a time while the aim is tuned, as in joblib.
+        random_state: the seed of folds and search; None draws them anew at each fit.
         verbose: whether to show a progress bar while the aim is tuned; or a function that is called before the
-            first weights are judged and after each, with how many were and how many will be at most. What it
-            raises ends the search.
+            first fold is fitted and after each, with how many were and how many will be at most. What it raises
+            ends the search.
 
     After `fit`:
         estimator_: the fitted classifier.
@@ -84,7 +86,8 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         sample_weight_: the weights it was fitted with, the user's included; None if it was fitted without.
         threshold_: a score above it means the second class; None if the estimator decides by itself. The score is
             `predict_proba`'s, or `decision_function`'s where there is none; both stay as the estimator has them.
-        frontier_: with `aim`, everything tried: `frontier_.to_frame()`, `frontier_.plot()`, `frontier_.chosen`.
+        frontier_: with `aim`, everything that was refitted, the plain estimator first:
+            `frontier_.to_frame()`, `frontier_.plot()`, `frontier_.chosen`.
         n_features_in_, feature_names_in_: the estimator's, where it has them.
     """
 
@@ -97,7 +100,9 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         balance: Any = "group",
         strength: float = 0.25,
         aim: str | None = None,
-        accuracy_drop: float = 0.005,
+        accuracy_drop: float = ACCURACY_DROP,
+        worst_group_drop: float | None = 0.0,
+        confidence: float = CONFIDENCE,
         folds: int = 3,
         min_count: int = 20,
         n_jobs: int | None = None,
@@ -111,6 +116,8 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         self.strength = strength
         self.aim = aim
         self.accuracy_drop = accuracy_drop
+        self.worst_group_drop = worst_group_drop
+        self.confidence = confidence
         self.folds = folds
         self.min_count = min_count
         self.n_jobs = n_jobs
@@ -234,49 +241,54 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     def _tuned_weights(
         self, X: Any, cells: Cells, given: Float[np.ndarray, "row"] | None
     ) -> Float[np.ndarray, "row"] | None:
-        """The weights that serve the aim best; the path and the threshold are kept."""
+        """The weights that serve the aim best; what was refitted and the threshold are kept."""
         group = judged_groups(cells, str(self.aim), self.min_count)
         warn_unknown(cells)
-        y = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
-        weights = PlannedWeights(cells, partial(embed, X, self.embedding, len(y)))
-        judge = Judge(self.estimator, X, y, group, self._fold(cells))
+        names = keep_judged(cells.attribute, cells.count, self.min_count).names
+        vectors = partial(embed, X, self.embedding, len(group))
+        weigh = partial(weigh_rows, label=cells.label, group=group, vectors=vectors)
+        rule = Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=float(norm.ppf(self.confidence)))
+        seed = int(np.random.default_rng().integers(2**31) if self.random_state is None else self.random_state)
+        with self._judge(X, cells, group, len(names), given, seed) as judge:
+            refits = tune(judge, lambda plan: _product(weigh(plan), given), rule, vectors, seed)
+        classes = map(class_name, cells.classes.tolist())
+        self.frontier_ = refits.frontier(tuple(f"{y} × {a}" for y, a in product(classes, names)))
+        chosen = self.frontier_.chosen
+        self.threshold_ = chosen.threshold
+        if self.frontier_.chosen_place:
+            warn_levelling(self.frontier_.plain.counts, chosen.counts)
+        return weigh(refits.found[int(chosen.fit)][0])
 
-        names = tuple(map(class_name, cells.classes.tolist()))
-        done, most = count(1), most_plans(len(names))
+    @contextmanager
+    def _judge(
+        self,
+        X: Any,
+        cells: Cells,
+        group: Int[np.ndarray, "row"],
+        groups: int,
+        given: Float[np.ndarray, "row"] | None,
+        seed: int,
+    ) -> Iterator[Judge]:
+        """The training rows as a judge that shows how many folds were fitted, of how many at most."""
+        coded = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
+        rows = Rows(X, coded, cells.label, group, groups, given)
+        # The folds of the posterior's fits, so that all are judged alike; unknown groups, -1, are cells too.
+        fold = stratified_folds(cells.label * (groups + 1) + group + 1, self.folds, seed)
+        done = count(1)
         with self._progress() as show:
+            judge = Judge(self.estimator, rows, fold, self.n_jobs, lambda: show(next(done), most))
+            most = most_fits(judge)
             show(0, most)
-
-            def judge_all(plans: Sequence[Plan]) -> list[Judged]:
-                jobs = (delayed(judge)(_product(weights(plan), given)) for plan in plans)
-                judged = Parallel(n_jobs=self.n_jobs, return_as="generator")(jobs)
-                return list(_showing(judged, lambda: show(next(done), most)))
-
-            found = search(judge_all, names, Rule(self.aim, self.accuracy_drop), affordable_temperatures())
-        self.frontier_ = found.frontier
-        self.threshold_ = self.frontier_.chosen.threshold
-        return weights(found.plan)
+            yield judge
 
     @contextmanager
     def _progress(self) -> Iterator[Callable[[int, int], None]]:
-        """What shows how many weights were judged, of how many at most."""
+        """What shows how many folds were fitted, of how many at most."""
         if callable(self.verbose):
             yield self.verbose
             return
         with progress_bars(self.verbose) as bars:
-            yield bars(f"weights tried for {self.aim}, at most")
-
-    def _fold(self, cells: Cells) -> Int[np.ndarray, "row"]:
-        """The fold of each row, stratified by cell."""
-        attributes = len(cells.attribute.names) + 1
-        cell = cells.label * attributes + cells.attribute.codes + 1  # unknown attributes, -1, are cells too
-        return stratified_folds(cell, self.folds, self.random_state)
-
-
-def _showing(found: Iterable[Judged], show: Callable[[], None]) -> Iterator[Judged]:
-    """What is found as it comes, each shown as progress."""
-    for each in found:
-        show()
-        yield each
+            yield bars(f"folds fitted for {self.aim}, at most")
 
 
 def _by_name(balance: Mapping[Any, float]) -> dict[tuple[str, object], float]:

@@ -1,77 +1,36 @@
-"""Exact weights for any totals of the (class, attribute) cells."""
+"""Exact weights with any weight for each (class, group) cell."""
 
 import math
 from collections.abc import Callable
-from functools import cached_property
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
-from raan.fairness.cells import Balance, has_neighbours, independent_totals
-from raan.reweighting.weights import shape_weights
-from raan.wrap.cells import Cells
+from raan.fairness.cells import cell_counts
+from raan.fairness.groups import UNKNOWN
+from raan.reweighting.weights import set_totals, shape_weights
 
-PlanBalance = Literal["plain", "exponents", "group", "sample"]
+Vectors = Callable[[], Float[np.ndarray, "row dim"]]
+"""Makes a vector of numbers for each row."""
 
 
 class Plan(NamedTuple):
-    """The weights that one fit of a search uses: the totals of the cells, and the temperature of their shape.
-
-    "exponents" is n_cell (P(y) P(a) / P(y, a))^s with an exponent s for each class: 0 leaves a class as it is, 1
-    makes its attribute values as frequent as they are in all rows, more goes beyond.
+    """The weights that one fit uses: the mean of each cell, None for the plain estimator, and the temperature of
+    the shape within cells, inf where they are even.
     """
 
-    balance: PlanBalance
-    exponents: tuple[float, ...] = ()
+    cells: Float[np.ndarray, "label group"] | None = None
     temperature: float = math.inf
 
 
-class PlannedWeights:
-    """Weights for any plan. Shapes are computed once for each temperature; a new total only rescales a cell."""
-
-    def __init__(self, cells: Cells, embed: Callable[[], Float[np.ndarray, "row dim"]]) -> None:
-        self._cells = cells
-        self._embed = embed
-        self._shapes: dict[tuple[Balance, float], Float[np.ndarray, "row"]] = {}
-        self._anchored = has_neighbours(*cells.codes)
-
-    @cached_property
-    def _embedding(self) -> Float[np.ndarray, "row dim"]:
-        """The rows' vectors, made when the first plan with a finite temperature asks for them."""
-        return np.ascontiguousarray(self._embed())
-
-    def __call__(self, plan: Plan) -> Float[np.ndarray, "row"] | None:
-        """The weight of each row, 1 where it has no possible neighbour; None for the plain estimator."""
-        if plan.balance == "plain":
-            return None
-        weight = self._shape("group" if plan.balance == "group" else "sample", plan.temperature)
-        if plan.balance == "exponents":
-            weight = weight * self._scale(weight, plan.exponents)[self._cells.label, self._cells.attribute.codes]
-        return np.where(self._anchored, weight, 1)
-
-    def _shape(self, balance: Balance, temperature: float) -> Float[np.ndarray, "row"]:
-        """The paper's weights, Eq. (4) or (5); at temperature inf they are even within cells, and quickly had."""
-        key = balance, temperature
-        if key not in self._shapes:
-            vectors = self._embedding if math.isfinite(temperature) else None
-            self._shapes[key] = shape_weights(vectors, *self._cells.codes, balance, temperature)
-        return self._shapes[key]
-
-    def _scale(
-        self, weight: Float[np.ndarray, "row"], exponents: tuple[float, ...]
-    ) -> Float[np.ndarray, "label attribute"]:
-        """The factor that gives each cell its total by the exponents."""
-        present = np.zeros(self._cells.count.shape)
-        known = self._anchored
-        np.add.at(present, (self._cells.label[known], self._cells.attribute.codes[known]), weight[known])
-        totals = np.where(present > 0, self._totals(exponents), 0)
-        totals *= known.sum() / max(totals.sum(), 1)
-        return np.divide(totals, present, out=np.ones_like(present), where=present > 0)
-
-    def _totals(self, exponents: tuple[float, ...]) -> Float[np.ndarray, "label attribute"]:
-        """The totals n_cell (P(y) P(a) / P(y, a))^s; 0 for an empty cell."""
-        count = self._cells.count.astype(np.float64)
-        independent = independent_totals(self._cells.count)
-        ratio = np.divide(independent, count, out=np.zeros_like(count), where=count > 0)
-        return np.where(count > 0, count * ratio ** np.array(exponents)[:, None], 0)
+def weigh_rows(
+    plan: Plan, label: Int[np.ndarray, "row"], group: Int[np.ndarray, "row"], vectors: Vectors
+) -> Float[np.ndarray, "row"] | None:
+    """The weight of each row, 1 where the group is unknown; None for the plain estimator."""
+    if plan.cells is None:
+        return None
+    known, finite = group != UNKNOWN, math.isfinite(plan.temperature)
+    shape = shape_weights(vectors(), label, group, "sample", plan.temperature) if finite else known.astype(float)
+    totals = plan.cells * cell_counts(label, group, plan.cells.shape)
+    return np.where(known, set_totals(shape, label, group, totals), 1)

@@ -1,165 +1,196 @@
-"""The search for the weights and the threshold that serve an aim best: coarse, then finer around the best."""
+"""The weights and the threshold that serve an aim best: taken from the frontier of a posterior, and refitted.
+
+Training with weights w on the cells tends to the decisions of w on the posterior, so the frontier says which
+weights are worth a fit. A fit does not keep all of that: how far its counts are off is added to the whole frontier
+before the next weights are taken from it, until some keep what the frontier promised.
+"""
 
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import product
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 
 from raan.errors import is_installed
 from raan.fairness.frontier import Frontier, keep_undominated
-from raan.fairness.metrics import accuracy, metrics
-from raan.fairness.rule import TIE, Rule
-from raan.reweighting.judge import Judged
-from raan.reweighting.plans import Plan
+from raan.fairness.metrics import accuracy
+from raan.fairness.rule import Rule
+from raan.frontier import decide
+from raan.frontier import search as frontier
+from raan.reweighting.judge import Judge, Judged
+from raan.reweighting.plans import Plan, Vectors
+from raan.reweighting.posterior import fit_posterior
 
-FAVOURABLE, OTHER = (0.0, 0.5, 1.5), (0.0, 1.0, 3.0, 6.0)
-"""The exponents tried first for the second of two classes and for the first, all with all."""
+HANDFUL, PAIR = 3, 2
+"""Weights that are refitted at most; the second where rows are many, and a fit is dear."""
 
-COMMON = (0.5, 1.0, 2.0, 4.0)
-"""The exponents tried first where the classes are more than two, the same for all of them."""
-
-LARGEST_FAVOURABLE, LARGEST = 2.0, 6.0
+FEW_ROWS, FEWEST_ROWS = 20_000, 5_000
+"""Rows up to which a handful is refitted, and up to which temperatures are tried."""
 
 TEMPERATURES = (0.5, 0.2)
-"""The temperatures tried for the shape within cells, beside inf."""
+"""The temperatures tried for the shape within cells where the handful kept no promise: they seldom win."""
 
-ROUNDS = 3
-"""Times the search is narrowed at most."""
+SPARE = 0.15
+"""The share of the allowance that the first weights have to spare where the aim is a gap: a refit loses a little
+more accuracy than the posterior says. For the worst group the threshold makes up for it.
+"""
 
-JudgeAll = Callable[[Sequence[Plan]], list[Judged]]
+KEPT = 0.75
+"""The share of the promised gain that is enough, unless the noise of the aim is larger than the rest."""
+
+APART = 0.05
+"""Weights with smaller ratios between them than this, as logarithms, are the same."""
 
 
-class Found(NamedTuple):
-    """Everything that a search tried, and the plan that each of its fits used."""
+@dataclass
+class Refits:
+    """The weights refitted so far, the plain estimator first, each with those of its thresholds worth choosing."""
 
-    frontier: Frontier
-    plans: tuple[Plan, ...]
+    rule: Rule
+    judge: Callable[[Plan], Judged]
+    plain: Judged
+    found: list[tuple[Plan, Judged]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.keep(Plan(), self.plain)
+
+    def refit(self, plan: Plan) -> Judged:
+        """Judge a fit with the weights."""
+        judged = self.judge(plan)
+        self.keep(plan, judged)
+        return judged
+
+    def keep(self, plan: Plan, judged: Judged) -> None:
+        """Keep the estimator's own threshold, and those that no other betters, with the floor and without."""
+        right, loss = accuracy(judged.counts), self.rule.goal.loss_of(judged.counts)
+        floor = replace(self.rule, accuracy_drop=1.0).allows(judged.counts, self.reference, judged.switched)
+        places = [0, *keep_undominated(right, -loss), *keep_undominated(right, np.where(floor, -loss, np.nan))]
+        taken = int(self.rule.choose(judged.counts, self.reference, switched=judged.switched))
+        self.found.append((plan, judged.at(list(dict.fromkeys([*map(int, places), max(taken, 0)])))))
 
     @property
-    def plan(self) -> Plan:
-        """The plan of the point that was taken."""
-        return self.plans[int(self.frontier.chosen.fit)]
+    def reference(self) -> Float[np.ndarray, "label attribute prediction"]:
+        """The counts of the plain estimator at its own threshold."""
+        return np.asarray(self.plain.counts[0])
+
+    def wish(self, judged: Judged) -> float:
+        """How far the best threshold is from the aim; infinity where none is allowed."""
+        return float(self.rule.wish(judged.counts, self.reference, switched=judged.switched).min())
+
+    def best(self) -> Plan:
+        """The weights that serve the rule best, the plain ones apart; the first of equal ones."""
+        return min(self.found[1:], key=lambda each: self.wish(each[1]))[0]
+
+    def frontier(self, cell_names: tuple[str, ...]) -> Frontier:
+        """All points, in the order in which they were tried."""
+        what = tuple(
+            _what(fit, plan, threshold, cell_names)
+            for fit, (plan, judged) in enumerate(self.found)
+            for threshold in (judged.threshold.tolist() if judged.threshold is not None else [None])
+        )
+        counts, switched = (
+            np.concatenate(each) for each in zip(*((j.counts, j.switched) for _, j in self.found), strict=True)
+        )
+        return Frontier(what, counts, self.rule, 0, switched)
+
+
+def tune(
+    judge: Judge,
+    weigh: Callable[[Plan], Float[np.ndarray, "row"] | None],
+    rule: Rule,
+    vectors: Vectors,
+    seed: int,
+) -> Refits:
+    """The frontier of a posterior that is fitted in the judge's folds, and what of it was refitted."""
+    posterior = fit_posterior(judge, vectors, seed)
+    gives = hasattr(judge.estimator, "predict_proba")
+    plain = judge.read(posterior) if gives else judge.ask(weigh(Plan()))
+    rows = judge.rows
+    whole = decide.Judge(posterior, rows.label, rows.group, np.zeros_like(rows.label), 1)
+    tried = frontier.search(whole, rule, seed)
+
+    def refit(plan: Plan) -> Judged:
+        return judge.count(judge.ask(weigh(plan)), plain)
+
+    first = judge.count(plain, plain)
+    refits = Refits(rule.judged_by(first.counts[0]), refit, first)
+    usable = (tried.weights > 0).all((1, 2))
+    points = (each[usable] for each in (tried.weights, tried.counts.sum(1), tried.switched.sum(1)))
+    search(refits, *points, has_threshold=judge.has_threshold)
+    return refits
 
 
 def search(
-    judge: JudgeAll,
-    class_names: tuple[str, ...],
-    rule: Rule,
-    temperatures: tuple[float, ...] = TEMPERATURES,
-) -> Found:
-    """Everything tried for the rule's aim, held against the plain estimator at its own threshold."""
-    (plain,) = judge([Plan("plain")])
-    rule = rule.judged_by(plain.counts[0])
-    tried = _Tried(judge, rule, plain.counts[0])
-    tried.add(Plan("plain"), plain)
-    tried.explore(coarse_plans(len(class_names)))
-    best = tried.best(lambda plan: plan.balance != "plain")
-    tried.explore(best._replace(temperature=temperature) for temperature in temperatures)
-    _narrow(tried, len(class_names))
-    return Found(tried.frontier(class_names), tuple(tried.found))
+    refits: Refits,
+    weights: decide.Weights,
+    counts: Float[np.ndarray, "point label attribute prediction"],
+    switched: Float[np.ndarray, "point label attribute"],
+    *,
+    has_threshold: bool,
+) -> None:
+    """Refit weights of the frontier's points, the plain one first, until some keep what it promised."""
+    rows, size = int(counts[0].sum()), counts[0, :, :-1].sum(-1)
+    weights = weights * size.sum() / (weights * size).sum((1, 2), keepdims=True)  # mean 1
+    rule, new = refits.rule, np.full(len(weights), True)
+    new[0] = False  # the plain weights
+    strict = rule if rule.goal.more_is_better else replace(rule, accuracy_drop=(1 - SPARE) * rule.accuracy_drop)
+    place = next((int(p) for r in (strict, rule) if (p := r.choose(counts, counts[0], switched=switched)) > 0), 0)
+    wish = rule.wish(counts, counts[0], switched=switched)
+    enough = wish.min() + max((1 - KEPT) * (wish[0] - wish.min()), rule.noise)
+    for _ in range(most_plans(rows)):
+        if place < 0 or not new[place]:
+            return
+        judged = refits.refit(Plan(weights[place]))
+        if refits.wish(judged) <= enough:
+            return
+        new &= _differ(weights, weights[place], has_threshold)
+        corrected = np.clip(counts + judged.counts[0] - counts[place], 0, counts[0].sum(-1, keepdims=True))
+        allowed = np.where(new, rule.wish(corrected, refits.reference, switched=switched), np.inf)
+        place = int(allowed.argmin()) if np.isfinite(allowed).any() else -1
+    for temperature in temperatures(rows):
+        refits.refit(Plan(refits.best().cells, temperature))
 
 
-def affordable_temperatures() -> tuple[float, ...]:
-    """The finite temperatures that this installation can compute; a warning where it has no torch for them."""
+def most_fits(judge: Judge) -> int:
+    """How many fits in folds there are at most: of the posterior, of the plain estimator if need be, of plans."""
+    rows = len(judge.fold)
+    plain = 0 if hasattr(judge.estimator, "predict_proba") else 1
+    tempered = len(TEMPERATURES) if rows <= FEWEST_ROWS else 0
+    return (int(judge.fold.max()) + 1) * (1 + plain + most_plans(rows) + tempered)
+
+
+def most_plans(rows: int) -> int:
+    """How many weights of cells are refitted at most."""
+    return HANDFUL if rows <= FEW_ROWS else PAIR
+
+
+def _differ(
+    weights: Float[np.ndarray, "point label group"], one: Float[np.ndarray, "label group"], has_threshold: bool
+) -> Bool[np.ndarray, "point"]:
+    """Which weights differ from one by more than a factor for all; for each class, where a threshold makes up."""
+    ratio = np.log(weights / one)
+    ratio -= ratio.mean(-1 if has_threshold else (-1, -2), keepdims=True)
+    return np.asarray(np.abs(ratio).max((-1, -2)) > APART)
+
+
+def temperatures(rows: int) -> Iterator[float]:
+    """The finite temperatures that are tried: none where rows are many; a warning where there is no torch."""
+    if rows > FEWEST_ROWS:
+        return
     if is_installed("torch"):
-        return TEMPERATURES
+        yield from TEMPERATURES
+        return
     warnings.warn(
         "torch is not installed: weights with a finite temperature are left out of the search. "
         "pip install 'raan[torch]' brings it",
         stacklevel=5,
     )
-    return ()
 
 
-def most_plans(classes: int) -> int:
-    """How many plans a search tries at most."""
-    return 1 + len([*coarse_plans(classes)]) + len(TEMPERATURES) + ROUNDS * 2 * classes
-
-
-def coarse_plans(classes: int) -> Iterator[Plan]:
-    """The first plans: a coarse grid of exponents, and the paper's two balances, all of them even within cells."""
-    exponents = product(OTHER, FAVOURABLE) if classes == 2 else ((s,) * classes for s in COMMON)
-    yield from (Plan("exponents", tuple(each)) for each in exponents if any(each))
-    yield from (Plan("sample"), Plan("group"))
-
-
-@dataclass
-class _Tried:
-    """The plans tried so far, each with those of its thresholds that no other betters."""
-
-    judge: JudgeAll
-    rule: Rule
-    plain: Float[np.ndarray, "label attribute prediction"]
-    found: dict[Plan, Judged] = field(default_factory=dict)
-
-    def explore(self, plans: Iterable[Plan]) -> None:
-        """Judge those of the plans that are new."""
-        new = [plan for plan in dict.fromkeys(plans) if plan not in self.found]
-        for plan, judged in zip(new, self.judge(new), strict=True):
-            self.add(plan, judged)
-
-    def add(self, plan: Plan, judged: Judged) -> None:
-        """Keep the estimator's own threshold, then those that no other betters in both accuracy and aim."""
-        best = keep_undominated(accuracy(judged.counts), -self.rule.goal.loss(metrics(judged.counts)))
-        self.found[plan] = judged.at(list(dict.fromkeys([0, *best.tolist()])))
-
-    def value(self, plan: Plan) -> float:
-        """How good the plan is for the aim at its best threshold within the allowance; more is better."""
-        return -float(self.rule.wish(self.found[plan].counts, self.plain).min())
-
-    def best(self, among: Callable[[Plan], bool]) -> Plan:
-        """The best of the plans for which the condition holds; the first tried of equal ones."""
-        return max(filter(among, self.found), key=self.value)
-
-    def frontier(self, class_names: tuple[str, ...]) -> Frontier:
-        """All points, in the order in which they were tried."""
-        what = tuple(
-            _what(fit, plan, threshold, class_names)
-            for fit, (plan, judged) in enumerate(self.found.items())
-            for threshold in (judged.threshold.tolist() if judged.threshold is not None else [None])
-        )
-        return Frontier(what, np.concatenate([judged.counts for judged in self.found.values()]), self.rule)
-
-
-def _narrow(tried: _Tried, classes: int) -> None:
-    """Try exponents half-way to those beside the best, class by class, until the aim no longer moves."""
-    levels = _levels(classes)
-    for _ in range(ROUNDS):
-        centre = tried.best(lambda plan: plan.balance == "exponents")
-        before = tried.value(centre)
-        near = list(neighbours(centre, levels))
-        tried.explore(near)
-        for plan in near:
-            for level, exponent in zip(levels, plan.exponents, strict=True):
-                level.add(exponent)
-        if not tried.value(tried.best(lambda plan: plan.balance == "exponents")) > before + TIE:
-            return
-
-
-def _levels(classes: int) -> list[set[float]]:
-    """The exponents that the first plans tried, and the largest, for each class."""
-    if classes == 2:
-        return [{*OTHER, LARGEST}, {*FAVOURABLE, LARGEST_FAVOURABLE}]
-    return [{0.0, *COMMON, LARGEST} for _ in range(classes)]
-
-
-def neighbours(centre: Plan, levels: list[set[float]]) -> Iterator[Plan]:
-    """The plans with one exponent moved half-way to the next level below or above."""
-    for place, (exponent, level) in enumerate(zip(centre.exponents, levels, strict=True)):
-        below = [value for value in level if value < exponent]
-        above = [value for value in level if value > exponent]
-        for beside in [*([max(below)] if below else []), *([min(above)] if above else [])]:
-            moved = list(centre.exponents)
-            moved[place] = (exponent + beside) / 2
-            yield centre._replace(exponents=tuple(moved))
-
-
-def _what(fit: int, plan: Plan, threshold: float | None, class_names: tuple[str, ...]) -> dict[str, Any]:
+def _what(fit: int, plan: Plan, threshold: float | None, cell_names: tuple[str, ...]) -> dict[str, Any]:
     """What a point is: the fit's number, its weights, and where its scores are cut."""
-    exponents = plan.exponents or (None,) * len(class_names)
-    named = {f"exponent of {name}": each for name, each in zip(class_names, exponents, strict=True)}
-    return {"fit": fit, "balance": plan.balance, "temperature": plan.temperature, "threshold": threshold, **named}
+    weights = np.ones(len(cell_names)) if plan.cells is None else plan.cells.ravel()
+    named = {f"weight of {name}": float(each) for name, each in zip(cell_names, weights, strict=True)}
+    return {"fit": fit, **named, "temperature": plan.temperature, "threshold": threshold}

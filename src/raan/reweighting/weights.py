@@ -87,7 +87,7 @@ def aan_weights(
     _warn_alone(alone, groups)
     weight = shape_weights(vectors, *codes, "group" if balance == "group" else "sample", temperature, progress)
     if balance not in ("group", "sample"):
-        weight = _with_totals(weight, *codes, _totals(balance, cell_counts(*codes), classes, groups))
+        weight = set_totals(weight, *codes, _totals(balance, cell_counts(*codes), classes, groups))
     weight = (1 - strength) + strength * np.where(alone, 1, weight)
     return vectors.new_tensor(weight) if is_tensor(embedding) else weight
 
@@ -115,13 +115,13 @@ def shape_weights(
     except ImportError as error:
         raise MissingExtra("a neighbourhood, that is a finite temperature,", "torch") from error
     # A copy: memory-mapped and read-only arrays are left alone.
-    points = vectors if is_tensor(vectors) else torch.tensor(vectors)
+    points = vectors if is_tensor(vectors) else torch.tensor(np.ascontiguousarray(vectors))
     codes = (torch.from_numpy(label).to(points.device), torch.from_numpy(attribute).to(points.device))
     anchors = anchor_weights(*codes, balance)
     return exact_weights(points, *codes, anchors, temperature, progress).numpy(force=True)
 
 
-def _with_totals(
+def set_totals(
     weight: Float[np.ndarray, "row"],
     label: Int[np.ndarray, "row"],
     attribute: Int[np.ndarray, "row"],
@@ -166,7 +166,7 @@ def _totals(
 
 def _check_embedding(embedding: Any) -> Any:
     """The embedding as a floating array or tensor, or an error that says what is wrong with it."""
-    points: Any = embedding.detach() if is_tensor(embedding) else _numbers(np.asarray(embedding))
+    points: Any = _dense(embedding.detach()) if is_tensor(embedding) else _numbers(_array(embedding))
     if points.ndim != 2 or "complex" in str(points.dtype):
         raise ValueError(f"embedding has shape {tuple(points.shape)}; expected [samples, dimensions] of numbers")
     if "float64" not in str(points.dtype):
@@ -180,6 +180,21 @@ def _check_embedding(embedding: Any) -> Any:
             f"first in row {int(broken.argmax())}; impute or drop them"
         )
     return points
+
+
+def _dense(tensor: Any) -> Any:
+    """The tensor, if its numbers are in memory, all of them."""
+    if tensor.is_sparse or tensor.is_meta:
+        kind = "sparse" if tensor.is_sparse else "meta"
+        raise TypeError(f"embedding is a {kind} tensor; expected a dense one, such as embedding.to_dense()")
+    return tensor
+
+
+def _array(values: Any) -> np.ndarray:
+    try:
+        return np.asarray(values)
+    except ValueError as error:
+        raise ValueError(f"embedding cannot be read as an array ({error}); expected rows of one length") from error
 
 
 def _numbers(values: np.ndarray) -> np.ndarray:

@@ -1,27 +1,19 @@
 """Carry out a study: packs in worker processes, each finished one on disk before the next is counted."""
 
 import json
-import multiprocessing
-import tempfile
-import threading
-import warnings
 from collections.abc import Callable, Generator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import product
-from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import Any
 
-import torch
-
+from raan.files.scratch import scratch
 from raan.results.journal import Results, open_results
 from raan.results.records import Record
 from raan.study.plan import Pack, packs
 from raan.study.study import Study
 from raan.study.training import one_thread, steps_of, train_pack
+from raan.study.workers import train_in_workers
 
 Progress = Callable[[int, int, int], None]
 """Called with how many steps are done and of how many, all runs counted, and how many runs are finished."""
@@ -75,89 +67,21 @@ def run_in_memory(study: Study, *, progress: Progress = lambda done, total, runs
 
 def _train(left: Sequence[Pack], workers: int, meter: "_Meter") -> Generator[list[Record], None, None]:
     """The records of each pack as it ends, trained here or in workers; a pack counts once they are taken."""
-    with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
-        ended = _in_workers if workers > 1 and left else _in_turn
-        with closing(ended(left, Path(store), workers, meter)) as packs_ended:
+    with scratch() as store, one_thread():
+        several = workers > 1 and left
+        ended = train_in_workers(left, store, workers, meter.at) if several else _in_turn(left, store, meter)
+        with closing(ended) as packs_ended:
             for number, records in packs_ended:
                 yield records
                 meter.finished(number)
 
 
 def _in_turn(
-    left: Sequence[Pack], store: Path, workers: int, meter: "_Meter"
+    left: Sequence[Pack], store: Path, meter: "_Meter"
 ) -> Generator[tuple[int, list[Record]], None, None]:
     """The packs' records, one after the other, trained here."""
     for number, pack in enumerate(left):
         yield number, train_pack(pack, store, meter.of(number))
-
-
-def _in_workers(
-    left: Sequence[Pack], store: Path, workers: int, meter: "_Meter"
-) -> Generator[tuple[int, list[Record]], None, None]:
-    """The packs' records as they come, from processes that were born anew, not forked."""
-    context = multiprocessing.get_context("spawn")
-    receiver, sender = context.Pipe(duplex=False)
-    listener = threading.Thread(target=_listen, args=(receiver, meter), daemon=True)
-    listener.start()
-    pool = ProcessPoolExecutor(
-        min(workers, len(left)), context, initializer=_begin, initargs=(sender, context.Lock())
-    )
-    try:
-        waiting: dict[Future[list[Record]], int] = {
-            pool.submit(_work, number, pack, store): number for number, pack in enumerate(left)
-        }
-        while waiting:
-            ended, _ = wait(waiting, return_when=FIRST_COMPLETED)
-            for future in ended:
-                yield waiting.pop(future), future.result()
-    except BrokenProcessPool:
-        raise OSError(
-            "a worker process was killed, perhaps for want of memory. What was finished is saved: start the study "
-            "again to go on, with fewer --workers"
-        ) from None
-    finally:
-        _stop(pool)
-        sender.close()  # the last writer: the listener ends, even if a worker was killed while it wrote
-        listener.join()
-
-
-def _stop(pool: ProcessPoolExecutor) -> None:
-    """End the workers at once: what they have in hand is not finished, and will be trained again."""
-    for process in list((pool._processes or {}).values()):
-        process.terminate()
-    pool.shutdown(wait=True, cancel_futures=True)
-
-
-_sender: Connection
-_lock: Any
-"""A worker's connection to the parent, which one at a time may write to."""
-
-
-def _begin(sender: Connection, lock: Any) -> None:
-    """Set a worker up: one thread, and where its progress goes."""
-    global _sender, _lock
-    _sender, _lock = sender, lock
-    torch.set_num_threads(1)
-    warnings.simplefilter("ignore")
-
-
-def _work(number: int, pack: Pack, store: Path) -> list[Record]:
-    def report(done: int, total: int) -> None:
-        with _lock:
-            _sender.send((number, done))
-
-    return train_pack(pack, store, report)
-
-
-def _listen(receiver: Connection, meter: "_Meter") -> None:
-    """Show what workers report until the last of them is gone; a display that fails keeps no worker waiting."""
-    while True:
-        try:
-            message = receiver.recv()
-        except (EOFError, OSError):
-            return
-        with suppress(OSError):
-            meter.at(*message)
 
 
 class _Meter:
@@ -205,7 +129,7 @@ def _check_data(records: list[Record], results: Results) -> list[Record]:
 
 def _data_asked_for(record: Record) -> str:
     """What a record's data were asked for by; the same must give the same."""
-    return json.dumps([record.data, record.seed, record.configuration["data"]])
+    return json.dumps([record.data, record.seed, record.configuration.get("data")])
 
 
 def _rename(results: Results, planned: Sequence[Pack]) -> None:

@@ -1,8 +1,7 @@
 """Explain a finished study: the weights and embeddings of its first style and seed, as its rule chose them."""
 
 import json
-import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isinf
 from pathlib import Path
@@ -14,11 +13,12 @@ from torch import Tensor
 
 from raan.data.table import Table
 from raan.fairness.rule import Rule
+from raan.files.scratch import scratch
 from raan.files.write import write_text
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model
 from raan.models.outputs import outputs
-from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.results.explanation import MOST_WEIGHED, check_explanation, explanation, map_of, weights_of
 from raan.results.records import Record, explanation_of, read
 from raan.results.summary import choose, comparisons
 from raan.study.plan import Pack, candidates, keep_planned
@@ -47,18 +47,26 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
     }
     if not made_of["runs"]:
         return None
-    if file.is_file() and made_of.items() <= json.loads(file.read_text(encoding="utf-8")).items():
+    if _is_made_of(file, made_of):
         return file
     weights: list[dict[str, Any]] = []
     maps: list[dict[str, Any]] = []
-    with tempfile.TemporaryDirectory(prefix="raan-") as store, one_thread():
+    with scratch() as store, one_thread():
         for title, several in runs.items():
-            for part, found in zip(
-                (weights, maps), _explained(title, several, study.select, Path(store)), strict=True
-            ):
+            for part, found in zip((weights, maps), _explained(title, several, study.select, store), strict=True):
                 part.extend(found)
     write_text(file, json.dumps({**explanation(weights, maps), **made_of}, ensure_ascii=False))
     return file
+
+
+def _is_made_of(file: Path, parts: Mapping[str, Any]) -> bool:
+    """Whether the file explains these runs; a damaged one explains nothing, and is written anew."""
+    try:
+        found = json.loads(file.read_text(encoding="utf-8"))
+        check_explanation(found)
+    except (OSError, ValueError, RecursionError):
+        return False
+    return bool(parts.items() <= found.items())
 
 
 def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_Run]:

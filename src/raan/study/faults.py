@@ -37,13 +37,16 @@ class Source:
             raise StudyError(
                 f"{path} is not there; study files in its folder: {others}; packaged: {', '.join(names())}"
             )
-        return cls(path, path.read_text(encoding="utf-8"))
+        try:
+            return cls(path, path.read_text(encoding="utf-8"))
+        except UnicodeDecodeError as error:
+            raise StudyError(f"{path} is not TOML, which is text in UTF-8: {error}") from error
 
     def parsed(self) -> dict[str, Any]:
         """The content; broken TOML is an error with its line."""
         try:
             return tomllib.loads(self.text)
-        except tomllib.TOMLDecodeError as error:
+        except (ValueError, RecursionError) as error:  # of which TOML's own are some
             raise StudyError(f"{self.path} is not TOML: {error}") from error
 
     def fault(self, where: Where, what: str) -> StudyError:

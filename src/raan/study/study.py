@@ -1,9 +1,10 @@
 """A study as a TOML file: which data, which methods with which grids, which seeds, and the rule that selects."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeGuard, get_args
 
 from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
@@ -15,6 +16,9 @@ from raan.study.options import read_options
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]
+
+MOST_SEEDS, MOST_RUNS = 10_000, 1_000_000
+"""A study of more would not end, nor would its plan fit in memory."""
 
 REPORT = ("data", "styles", "methods", "by")
 """What [report] may say."""
@@ -85,7 +89,11 @@ class Study:
 
 def read_study(path: str | Path) -> Study:
     """The study in the file; what is wrong with it is an error with line, key and the nearest valid name."""
-    path = find(path)
+    return _read(find(path), ())
+
+
+def _read(path: Path, extending: tuple[Path, ...]) -> Study:
+    """The study in the file, which those before it extend one after the other."""
     source = Source.read(path)
     content = source.parsed()
     if "extends" in content:
@@ -93,7 +101,9 @@ def read_study(path: str | Path) -> Study:
         base = path.parent / named if (path.parent / named).exists() else find(named)
         if not base.exists():
             raise source.fault(Where((), "extends"), f"{named}, which is neither beside this file nor packaged")
-        return _extended(read_study(base), source, content)
+        if base.resolve() in (path.resolve(), *extending):
+            raise source.fault(Where((), "extends"), f"{named}, which extends this one in turn")
+        return _extended(_read(base, (*extending, path.resolve())), source, content)
     return _study(source, content)
 
 
@@ -159,6 +169,8 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
         for key in ("data", "methods"):
             if not getattr(study, key):
                 raise source.fault(Where((), key), "is missing; a comparison needs one at least")
+        if (runs := _count_runs(study)) > MOST_RUNS:
+            raise source.fault(Where((), "methods"), f"a grid of {runs:,} runs; expected {MOST_RUNS:,} at most")
     else:
         read_options(source, kind, study.options)  # what is wrong with them is an error with its line
     return replace(study, report=_report(source, content.get("report", {}), study))
@@ -167,12 +179,15 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
 def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
     """The seeds: a list of them, or how many."""
     seeds = content.get("seeds", 5)
-    listed = list(range(seeds)) if isinstance(seeds, int) else seeds
+    counted = _is_whole(seeds) and seeds <= MOST_SEEDS
+    listed = list(range(seeds)) if counted else seeds
     sound = (
         isinstance(listed, list)
-        and all(isinstance(seed, int) and seed >= 0 for seed in listed)
+        and all(_is_whole(seed) and 0 <= seed < 2**32 for seed in listed)
         and len({*listed}) == len(listed) > 0
     )
+    if _is_whole(seeds) and not counted:
+        raise source.fault(Where((), "seeds"), f"{seeds}; expected {MOST_SEEDS:,} at most")
     if not sound:
         raise source.fault(Where((), "seeds"), f"{seeds!r}; expected a number, or a list of different seeds")
     return tuple(listed)
@@ -327,8 +342,21 @@ def _paper(source: Source, content: Any) -> dict[tuple[str, str, str], tuple[flo
     }
 
 
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _count_runs(study: Study) -> int:
+    """How many runs the study has, without listing them."""
+    settings = 0
+    for entry in study.methods:
+        crossed = math.prod(len(values) for values in entry.dials.values())
+        settings += (len(entry.settings) or crossed) * len(entry.learning_rate or study.second.learning_rate)
+    return settings * len(study.second.l2) * len(study.seeds) * len(study.styles) * len(study.data)
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
 
 
 __all__ = ["Data", "Entry", "Stage", "Study", "StudyError", "read_study"]

@@ -55,8 +55,9 @@ def read_classes(y: Any) -> tuple[Shaped[np.ndarray, "class"], Int[np.ndarray, "
             _check_known(column)
         check_classification_targets(column)
         classes, label = np.unique(column, return_inverse=True)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"y cannot be read as classes: {error}") from error
+    except (TypeError, ValueError, RuntimeError) as error:  # torch's are RuntimeErrors
+        kind = ValueError if isinstance(error, ValueError) else TypeError
+        raise kind(f"y cannot be read as classes: {error}") from error
     if not len(classes):
         raise ValueError("y is empty; expected one class for each row of X")
     return classes, label.astype(np.int64)

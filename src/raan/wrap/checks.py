@@ -7,7 +7,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from sklearn.utils.validation import _num_samples
 
-from raan.fairness.groups import keep_judged
+from raan.errors import InputTypeError, Option
+from raan.fairness.groups import is_tensor, keep_judged
 from raan.wrap.cells import Cells
 
 
@@ -33,10 +34,21 @@ def judged_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "ro
 
 def count_rows(X: Any) -> int:
     """How many rows X has, or an error if it is not a table."""
+    if is_tensor(X):
+        _check_tensor(X)
     try:
         return int(_num_samples(X))
     except TypeError as error:
         raise TypeError(f"X is not a table: {error}") from error
+
+
+def _check_tensor(X: Any) -> None:
+    """An error for a tensor that estimators of scikit-learn could not read."""
+    try:
+        np.asarray(X)
+    except (RuntimeError, TypeError, ValueError) as error:
+        came = f"is a tensor of {str(X.dtype).removeprefix('torch.')} that cannot be read as an array ({error})"
+        raise InputTypeError(Option("X"), came, "numbers", "pass X.detach().cpu().float().numpy()") from error
 
 
 def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:

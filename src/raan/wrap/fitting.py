@@ -1,15 +1,13 @@
 """Fitting any scikit-learn classifier with weights, and asking it for scores."""
 
-from collections.abc import Callable
 from inspect import Parameter, signature
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Int
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
-from sklearn.utils import _safe_indexing
 
 
 def fit_weighted(estimator: Any, X: Any, y: Any, sample_weight: Float[np.ndarray, "row"] | None) -> Any:
@@ -55,26 +53,6 @@ def stratified_folds(cell: Int[np.ndarray, "row"], folds: int, seed: int | None)
     # One deal through all cells: a class of two rows or more is then in two folds or more, and never unseen.
     fold[by_cell] = np.arange(len(cell)) % folds
     return fold
-
-
-def out_of_fold(
-    estimator: Any,
-    ask: Callable[[Any, Any], np.ndarray],
-    X: Any,
-    y: Shaped[np.ndarray, "row"],
-    sample_weight: Float[np.ndarray, "row"] | None,
-    fold: Int[np.ndarray, "row"],
-) -> Shaped[np.ndarray, "row"]:
-    """What a model that was fitted without a row's fold says of the row, for all rows."""
-    parts, places = [], []
-    for left_out in range(fold.max() + 1):
-        seen, held = np.flatnonzero(fold != left_out), np.flatnonzero(fold == left_out)
-        weight = None if sample_weight is None else sample_weight[seen]
-        model = fit_weighted(estimator, _safe_indexing(X, seen), y[seen], weight)
-        parts.append(ask(model, _safe_indexing(X, held)))
-        places.append(held)
-    answer = np.concatenate(parts)
-    return answer[np.argsort(np.concatenate(places))]
 
 
 def last_step(estimator: Any) -> tuple[Any, str]:

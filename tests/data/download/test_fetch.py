@@ -78,6 +78,26 @@ def test_a_stalled_connection_is_given_up_and_what_came_is_kept(web: SimpleNames
     assert files_below(cache) == [f"set/{PART}"]
 
 
+@pytest.mark.parametrize(
+    ("page", "bounds", "words"),
+    [
+        ("trickling", {"patience": 0.5}, "bytes in [01] s; expected 30,000 at least"),
+        ("trickling", {"limit": 0.5}, "took more than 0.5 s"),
+        ("trickling-headers", {"patience": 0.5}, "did not begin to answer within 0.5 s"),
+    ],
+)
+def test_a_server_that_would_never_come_to_an_end_is_given_up(
+    web: SimpleNamespace, cache: Path, page: str, bounds: dict[str, float], words: str
+) -> None:
+    slow = RemoteFile("set", "file.bin", SHA256, len(BODY), (Url(f"{web.address}/{page}", **bounds),))
+    start = time.monotonic()
+    with pytest.raises(DataUnavailable, match=words):
+        find(slow)
+    assert time.monotonic() - start < 10
+    assert len(web.asked) == 1  # nor is it asked again
+    assert find(described(f"{web.address}/good")).read_bytes() == BODY
+
+
 def test_an_interrupted_download_is_kept(server: str, cache: Path) -> None:
     def interrupt(done: int, total: int | None) -> None:
         if done > HALF:

@@ -88,6 +88,12 @@ def test_what_nobody_offers_is_said_how_to_get(cache: Path) -> None:
         ("other.csv.gz", gzip.compress(BODY), True, "here, and as published"),
         ("file.csv", b"x", False, f"not as published: its sha256 is {hashlib.sha256(b'x').hexdigest()}, expected"),
         ("other.csv.gz", gzip.compress(BODY)[:100], False, "cannot be read: "),
+        (
+            "other.csv.gz",
+            gzip.compress(BODY)[:10] + b"\xff" * 99,
+            False,
+            "cannot be read: ",
+        ),
         ("instead.csv", b"x", None, "here; what its bytes should be is not known"),
     ],
 )

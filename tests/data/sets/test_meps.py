@@ -428,3 +428,10 @@ def test_the_known_counts_of_the_layouts_fit_together() -> None:
 def test_what_is_to_be_known_of_meps_names_its_files() -> None:
     assert ABOUT.name == "meps"
     assert [need.names[0] for need in ABOUT.needs] == ["meps_train.csv", "meps_val.csv", "meps_test.csv"]
+
+
+@pytest.mark.parametrize("broken", [b"PK nothing", b"PK\x05\x06" + bytes(10)])
+def test_a_broken_archive_of_h181_is_named(tmp_path: Path, broken: bytes) -> None:
+    (tmp_path / "h181ssp.zip").write_bytes(broken)
+    with pytest.raises(ValueError, match=r"h181ssp\.zip is a broken archive"):
+        meps(tmp_path, layout="h181")

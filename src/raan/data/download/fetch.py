@@ -12,8 +12,9 @@ from io import FileIO
 from pathlib import Path
 from urllib.error import HTTPError
 
-from raan.data.download.remote import Progress, RemoteFile, Source
-from raan.files.lock import lock
+from raan.data.download.remote import Progress, RemoteFile, Source, TooSlow
+from raan.files.lock import lock, release
+from raan.files.write import write_all
 
 CHUNK = 1 << 16
 ATTEMPTS = 10  # at one source, as long as each brings more of the file
@@ -49,18 +50,12 @@ def fetch(file: RemoteFile, target: Path, scratch: Path, progress: Progress | No
                 stream.truncate(0)
             else:
                 copy.fill()
-                _release(stream)
+                release(stream)
                 os.replace(part, target)
         finally:
             if not stream.closed and copy.size == 0:
-                _release(stream)
+                release(stream)
                 part.unlink(missing_ok=True)
-
-
-def _release(stream: FileIO) -> None:
-    """Close the stream on Windows, which cannot rename or remove open files; elsewhere it keeps its lock."""
-    if os.name == "nt":
-        stream.close()
 
 
 @dataclass(frozen=True)
@@ -111,7 +106,7 @@ class _Copy:
                 return
             except FAILURES as error:
                 last = attempt == ATTEMPTS - 1
-                if last or self.size <= before or _is_full(error) or isinstance(error, WrongBytes):
+                if last or self.size <= before or _is_full(error) or isinstance(error, WrongBytes | TooSlow):
                     raise
 
     def _append(self, source: Source) -> None:
@@ -149,13 +144,6 @@ class _Copy:
         disk, needed = shutil.disk_usage(where.parent), self.file.size - self.size
         if disk.total and disk.free < needed:  # some network folders report 0 of 0
             raise OSError(errno.ENOSPC, f"{needed:,} bytes are needed, the disk has {disk.free:,} free", where)
-
-
-def write_all(stream: FileIO, chunk: bytes) -> None:
-    """Write all of the chunk: a disk that is nearly full takes a part of it, and fails at the next."""
-    rest = memoryview(chunk)
-    while rest:
-        rest = rest[stream.write(rest) :]
 
 
 def _is_full(error: Exception) -> bool:

@@ -2,7 +2,6 @@
 
 import hashlib
 import os
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +9,7 @@ import platformdirs
 
 from raan.data.download.fetch import NotFetched, fetch
 from raan.data.download.remote import Progress, RemoteFile
+from raan.files.scratch import scratch
 
 Given = str | Path | None
 
@@ -74,10 +74,10 @@ def find_all(
     given = _expand(path)
     if given is not None and given.is_file() and len(files) > 1:
         given = given.parent
-    with tempfile.TemporaryDirectory(prefix="raan-") as scratch:
+    with scratch() as folder:
         local = [_local(file, given) for file in files]
         return tuple(
-            where or _fetch(file, given, Path(scratch), progress) for file, where in zip(files, local, strict=True)
+            where or _fetch(file, given, folder, progress) for file, where in zip(files, local, strict=True)
         )
 
 
@@ -100,13 +100,13 @@ def _verify(file: RemoteFile, where: Path) -> Path:
     return where
 
 
-def _fetch(file: RemoteFile, given: Path | None, scratch: Path, progress: Progress | None) -> Path:
+def _fetch(file: RemoteFile, given: Path | None, folder: Path, progress: Progress | None) -> Path:
     """Fetch the file into the cache."""
     target = _target(file)
     if not file.sources:
         raise _unavailable(file, given, ["nobody: it has no source to be fetched from"])
     try:
-        fetch(file, target, scratch, progress)
+        fetch(file, target, folder, progress)
     except NotFetched as error:
         raise _unavailable(file, given, error.answers) from error
     except OSError as error:

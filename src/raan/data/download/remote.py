@@ -1,7 +1,10 @@
 """A file elsewhere: what its bytes are, and where they can be had."""
 
+import queue
 import subprocess
 import sys
+import threading
+import time
 import urllib.request
 import zipfile
 from collections.abc import Callable, Iterator
@@ -9,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPResponse
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 Progress = Callable[[int, int | None], None]  # bytes so far, bytes in all where known
 
@@ -24,6 +27,9 @@ class Url:
 
     address: str
     timeout: float = 10.0  # seconds without a byte
+    patience: float = 30.0  # seconds until the answer begins, and within which `least` bytes must come
+    least: int = 30_000
+    limit: float = 6 * 3600.0  # seconds in all
 
     def __post_init__(self) -> None:
         if not self.address.startswith(("https://", "http://")):
@@ -39,8 +45,58 @@ class Url:
         if start:
             headers["Range"] = f"bytes={start}-"
         request = urllib.request.Request(self.address, headers=headers)
-        with _web().open(request, timeout=self.timeout) as response:
-            yield response, _begin(response, start)
+        with self._answer(request) as response:
+            yield cast(IO[bytes], _Paced(response, self.patience, self.least, self.limit)), _begin(response, start)
+
+    def _answer(self, request: urllib.request.Request) -> HTTPResponse:
+        """The answer, if it begins in time: a server may send its headers letter by letter for ever."""
+        answers: queue.SimpleQueue[HTTPResponse | Exception] = queue.SimpleQueue()
+
+        def ask() -> None:
+            try:
+                answers.put(_web().open(request, timeout=self.timeout))
+            except Exception as error:
+                answers.put(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        try:
+            answer = answers.get(timeout=self.patience)
+        except queue.Empty:
+            raise TooSlow(f"did not begin to answer within {self.patience:g} s") from None
+        if isinstance(answer, Exception):
+            try:
+                raise answer
+            finally:
+                del answer  # an error that its own traceback holds would keep the connection open
+        return answer
+
+
+class TooSlow(TimeoutError):
+    """A server that sends something, but would never come to an end."""
+
+
+class _Paced:
+    """A body that is read as it comes, and given up where it comes too slowly or takes too long in all."""
+
+    def __init__(self, body: HTTPResponse, patience: float, least: int, limit: float) -> None:
+        self.body, self.patience, self.least, self.limit = body, patience, least, limit
+        self.begun = self.since = time.monotonic()
+        self.came = 0
+
+    def read(self, size: int) -> bytes:
+        """What has come, at most so many bytes, at least one unless it is the end."""
+        chunk = self.body.read1(size)
+        now = time.monotonic()
+        self.came += len(chunk)
+        if chunk and now - self.begun > self.limit:
+            raise TooSlow(f"took more than {self.limit:g} s")
+        if now - self.since > self.patience:
+            if chunk and self.came < self.least:
+                raise TooSlow(
+                    f"sent {self.came:,} bytes in {now - self.since:.0f} s; expected {self.least:,} at least"
+                )
+            self.since, self.came = now, 0
+        return chunk
 
 
 def _web() -> urllib.request.OpenerDirector:

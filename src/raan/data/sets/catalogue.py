@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import zlib
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -68,7 +69,7 @@ def _compare(path: Path, file: RemoteFile) -> Finding:
     try:
         with gzip.open(path) if packed else path.open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").hexdigest()
-    except (EOFError, OSError) as error:
+    except (EOFError, OSError, zlib.error) as error:
         return Finding(path, False, f"cannot be read: {error}")
     if found == file.sha256:
         return Finding(path, True, "here, and as published")

@@ -4,6 +4,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -93,15 +94,25 @@ def _unzip(path: Path) -> Iterator[tuple[str, IO[bytes]]]:
         with path.open("rb") as stream:
             yield path.name, stream
         return
-    with zipfile.ZipFile(path) as archive, tempfile.TemporaryFile() as copy:
-        names = [name for name in archive.namelist() if not name.endswith("/")]
-        if len(names) != 1:
-            raise ValueError(f"{path} holds {len(names)} files, expected one: unpack it and give the file's path")
-        # Unpacked to disk: readers go back and forth in it, and it does not belong in memory.
-        with archive.open(names[0]) as packed:
-            shutil.copyfileobj(packed, copy)
+    with tempfile.TemporaryFile() as copy:
+        name = _unpack(path, copy)
         copy.seek(0)
-        yield names[0], copy
+        yield name, copy
+
+
+def _unpack(path: Path, copy: IO[bytes]) -> str:
+    """Unpack the only file of an archive to disk: readers go back and forth in it, and memory is not its place."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            names = [name for name in archive.namelist() if not name.endswith("/")]
+            if len(names) != 1:
+                found = f"{path} holds {len(names)} files, expected one"
+                raise ValueError(f"{found}: unpack it and give the file's path")
+            with archive.open(names[0]) as packed:
+                shutil.copyfileobj(packed, copy)
+    except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError) as error:
+        raise ValueError(f"{path} is a broken archive ({error}): get it anew") from error
+    return names[0]
 
 
 def _transport(stream: IO[bytes]) -> pd.DataFrame:

@@ -1,0 +1,124 @@
+"""Another point of the trade-off that `raan fit` saved, at once, without training."""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import partial
+from pathlib import Path
+from shutil import copytree
+from time import monotonic
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from raan.cli.options import AimOption, Json, Quiet
+from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
+
+if TYPE_CHECKING:
+    from raan.fit.classifier import TableClassifier
+
+
+def choose(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `raan fit` wrote.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write, new or empty.")],
+    aim: Annotated[Any, AimOption] = None,
+    accuracy_drop: Annotated[
+        float | None, typer.Option(min=0, max=100, help="How much accuracy that may cost, in points.")
+    ] = None,
+    worst_group_drop: Annotated[
+        float | None,
+        typer.Option(min=0, max=100, help="How far the worst-served group may fall below plain, in points."),
+    ] = None,
+    no_floor: Annotated[
+        bool, typer.Option("--no-floor", help="Put no floor under the worst-served group: it may be served worse.")
+    ] = False,
+    at_most: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AIM POINTS", help="The most accurate model whose gap is at most so many points."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace the folder if raan wrote it.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Save another point of a trade-off that `raan fit` found: another aim or allowance. Nothing is trained.
+
+    What is not given stays as it was. With --at-most demographic-parity 5, the most accurate model within that
+    limit. Written is a folder of the same kind, with model, plain twin, report and card.
+
+    Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input.
+    """
+    begun = monotonic()
+    from raan.fit.conclude import about
+    from raan.fit.kept import recall
+    from raan.fit.trade_off import choose_aloud
+    from raan.results.records import read
+
+    model = _load(folder)
+    options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
+    before = recall(folder, model.classifier)
+    frontier, notes = choose_aloud(model.classifier, **options)
+    outcome = before.choose(frontier, notes)
+    if not (outcome.improved or outcome.facts.own_plain):
+        raise ValueError(
+            f"No point of the trade-off is within these limits; the plain model, which is of another kind, is in "
+            f"{folder / 'plain'}. A larger --accuracy-drop, or --no-floor, may find one"
+        )
+    chosen = model.with_classifier(frontier, about(outcome, outcome.method))
+    with claim_folder(out, force) as place:
+        write(outcome, chosen, partial(copytree, folder / "plain"), read(folder / "results.jsonl"), place, out)
+    if as_json:
+        found = summarise(outcome, out, monotonic() - begun)
+        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
+    elif not quiet:
+        show(outcome, out, notes)
+    if outcome.broken:
+        raise typer.Exit(BROKEN)
+
+
+def _load(folder: Path) -> TableClassifier:
+    """The saved model; an error where there is nothing to choose from."""
+    from raan.doors import load
+    from raan.fit.classifier import TableClassifier
+    from raan.fit.kept import FILE
+
+    if not (folder / "model").is_dir():
+        raise ValueError(f"{folder} has no folder `model`; expected one that `raan fit` wrote")
+    model = load(folder / "model")
+    if not isinstance(model, TableClassifier) or not has_trade_off(model) or not (folder / FILE).is_file():
+        raise ValueError(
+            f"{folder} holds a model without a trade-off to choose from, such as a network: choose by `raan fit` "
+            "with another --aim or --accuracy-drop"
+        )
+    return model
+
+
+def _options(
+    aim: Any, drop: float | None, floor: float | None, no_floor: bool, at_most: dict[str, float] | None
+) -> dict[str, Any]:
+    """What was given, as FairFrontier.choose takes it."""
+    if aim is not None and at_most:
+        raise ValueError("--aim and --at-most were given: expected one of them; --at-most asks for accuracy")
+    options: dict[str, Any] = {} if aim is None else {"aim": aim.key}
+    if drop is not None:
+        options["accuracy_drop"] = drop / 100
+    if floor is not None or no_floor:
+        options["worst_group_drop"] = None if no_floor or floor is None else floor / 100
+    return {**options, "at_most": at_most} if at_most else options
+
+
+def _limits(at_most: list[str] | None) -> dict[str, float] | None:
+    """Pairs of an aim and points, as shares."""
+    from raan.fairness.aims import read_aim
+
+    if not at_most:
+        return None
+    try:
+        if len(at_most) % 2:
+            raise ValueError("a number of points is lacking")
+        pairs = zip(at_most[::2], at_most[1::2], strict=True)
+        return {read_aim(aim, "at_most").key: float(points) / 100 for aim, points in pairs}
+    except ValueError as error:
+        raise ValueError(
+            f"--at-most is {' '.join(at_most)!r}: expected pairs such as demographic-parity 5; {error}"
+        ) from None
