@@ -53,7 +53,7 @@ def _options(
 
 def main() -> None:
     """What the `raan` command runs."""
-    # Threads that wait for one another would else spin, and on a busy machine take longer than one alone. Read when
-    # the first library that has such threads is imported, so it is set before any is.
+    # Threads that wait for one another would else spin, and on a busy machine take longer than one alone. It is
+    # read when the first library that has such threads is imported.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     run(app)
