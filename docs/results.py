@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks import frontier
 from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
@@ -28,6 +29,7 @@ ROOT = Path(__file__).parents[1]
 RESULTS, PAGES = ROOT / "results", ROOT / "docs" / "results"
 BEGIN, END = "<!-- results of {} -->", "<!-- end -->"
 TABULAR = ROOT / "docs" / "guides" / "tabular.md"
+FRONTIER = ROOT / "docs" / "guides" / "fair-frontier.md"
 TITLES = {"adult": "Adult", "meps": "MEPS"}
 NAMES = {
     "equalized_odds": "equalized-odds gap",
@@ -44,6 +46,7 @@ def written() -> dict[Path, str]:
         PAGES / "README.md": _index(),
         ROOT / "README.md": _readme(),
         TABULAR: _with_comparisons(TABULAR.read_text(encoding="utf-8")),
+        FRONTIER: _with_frontiers(FRONTIER.read_text(encoding="utf-8")),
     }
 
 
@@ -89,7 +92,42 @@ def _readme() -> str:
     for file in _with_results():
         if BEGIN.format(file.stem) in text:
             text = _filled(text, file.stem, "\n".join(_summary(file)))
-    return _with_comparisons(text)
+    return _with_frontiers(_with_comparisons(text))
+
+
+def _with_frontiers(text: str) -> str:
+    """The text with the comparisons of FairFrontier that it has places for."""
+    records = frontier.read()
+    for estimator, regime, drop in product(("boosting", "logistic"), ("unseen", "input", "known"), (0.005, 0.02)):
+        name = f"FairFrontier over {estimator}, {regime}, within {drop}"
+        if BEGIN.format(name) in text:
+            text = _filled(text, name, "\n".join(_rivals(records, estimator, regime, drop)))
+    return text
+
+
+def _rivals(records: list[dict[str, Any]], estimator: str, regime: str, drop: float) -> Iterator[str]:
+    """A row for each data set and aim: what every method of the regime reaches with the floor on test rows."""
+    kept = regime == "input"
+    found = {aim: dict(frontier.summarise(records, frontier.Asked(aim, drop, 0.0))) for aim in frontier.AIMED}
+    own = (
+        ("plain", *frontier.KNOWN)
+        if regime == "known"
+        else (m for m in frontier.METHODS if m not in frontier.KNOWN)
+    )
+    there = {key[3] for cells in found.values() for key in cells if key[1:3] == (kept, estimator)}
+    methods = [method for method in own if method in there]
+    splits = {
+        cell.splits for cells in found.values() for key, cell in cells.items() if key[1:3] == (kept, estimator)
+    }
+    yield f"| {min(splits)} splits: aim ± s.e. (lost; worst group) | {' | '.join(methods)} |"
+    yield "|---" * (1 + len(methods)) + "|"
+    for data, aim in product(TITLES, frontier.AIMED):
+        cells = [found[aim][data, kept, estimator, method] for method in methods]
+        shown = (f"{cell.aim:.1f} ± {cell.error:.1f} ({cell.lost:.2f}; {cell.worst:.1f})" for cell in cells)
+        yield f"| {TITLES[data]}, {NAMES[aim]} | {' | '.join(shown)} |"
+    for data in TITLES:
+        fits = (f"{found['worst_group'][data, kept, estimator, method].fits:.1f}" for method in methods)
+        yield f"| {TITLES[data]}, plain fits for all aims | {' | '.join(fits)} |"
 
 
 def _with_comparisons(text: str) -> str:
