@@ -98,6 +98,8 @@ def _readme() -> str:
 def _with_frontiers(text: str) -> str:
     """The text with the comparisons of FairFrontier that it has places for."""
     records = frontier.read()
+    if not records:
+        return text
     for estimator, regime, drop in product(("boosting", "logistic"), ("unseen", "input", "known"), (0.005, 0.02)):
         name = f"FairFrontier over {estimator}, {regime}, within {drop}"
         if BEGIN.format(name) in text:
