@@ -142,15 +142,15 @@ def show(outcome: Outcome, out: Path, notes: Sequence[str], again: bool = False)
         console.print(f"{what + ':':<16}{out / name}", **PLAIN)
     if again:
         console.print("another point of the trade-off, at once, without training:", highlight=False)
-        console.print(f"  {choose_command(out)} --aim worst-group --accuracy-drop 1 --out NEW", **PLAIN)
+        console.print(f"  {choose_command(out)} --aim worst-group --accuracy-drop 1", **PLAIN)
 
 
 PLAIN: Any = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
 def choose_command(out: Path) -> str:
-    """The command that chooses another point, without its options."""
-    return f"raan choose {shlex.quote(str(out))}"
+    """The command that chooses another point and saves it in a folder called NEW; what is asked for comes after."""
+    return f"raan choose {shlex.quote(str(out))} --out NEW"
 
 
 def _table(outcome: Outcome) -> Any:

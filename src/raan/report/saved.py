@@ -72,7 +72,7 @@ class Saved:
     accuracy_loss: Estimate
     scores: Mapping[str, Sequence[Scores]]  # "plain", "chosen"; by group
     importance: Sequence[Importance]  # the most important columns first
-    choose_command: str  # `raan choose FOLDER`, to which the slider adds its options
+    choose_command: str  # `raan choose FOLDER --out NEW`, to which the slider adds its options
     notes: Sequence[str] = ()
     command: str = ""
     label: str = (
