@@ -149,7 +149,7 @@ PLAIN: Any = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
 def choose_command(out: Path) -> str:
-    """The command that chooses another point and saves it in a folder called NEW; what is asked for comes after."""
+    """The command that chooses another point and saves it in a folder called NEW, but for what is asked for."""
     return f"raan choose {shlex.quote(str(out))} --out NEW"
 
 
