@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -84,8 +83,13 @@ def until(holds, seconds=60):
 
 def begin(study_file, path, number=2, **options):
     command = [*RAAN_STUDY, study_file, "--results", path, "--workers", str(number)]
-    heeds = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heeds)
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+
+
+def heed():
+    """Heed the signals that whoever runs the tests may have told them to ignore, as nohup does."""
+    for ending in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(ending, signal.SIG_DFL)
 
 
 @pytest.mark.parametrize("ending", ENDINGS, ids=lambda each: each.name)
