@@ -13,10 +13,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from raan.errors import InputError, InputTypeError, Option
+from raan.errors import InputError, Option
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
+from raan.frontier.checks import check_parameters
 from raan.frontier.decide import Judge, decide, score
 from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute, soften
 from raan.frontier.promise import promise, warn_levelling
@@ -112,7 +113,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         rare to judge, train the classifier and count in the accuracy. `sample_weight` goes to every fit; rows
         count alike when they judge. Without sensitive features the classifier is the plain one, with a warning.
         """
-        self._check()
+        check_parameters(self)
+        self._rule()
         if sensitive_features is None:
             warnings.warn(
                 "sensitive_features is None: the classifier is the plain one. Pass them to fit; within a Pipeline "
@@ -257,28 +259,6 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             tags.input_tags, tags.classifier_tags = inner.input_tags, inner.classifier_tags
             tags.non_deterministic = inner.non_deterministic
         return tags
-
-    def _check(self) -> None:
-        if isinstance(self.estimator, type) or not hasattr(self.estimator, "fit"):
-            raise InputTypeError(Option("estimator"), f"is {self.estimator!r}", "an instance of a classifier")
-        if not hasattr(self.estimator, "predict_proba"):
-            raise InputTypeError(
-                Option("estimator"),
-                f"{type(self.estimator).__name__} gives no probabilities",
-                "a classifier with predict_proba",
-                "wrap it in sklearn.calibration.CalibratedClassifierCV",
-            )
-        if self.factorisation not in ("chain", "joint"):
-            raise InputError(Option("factorisation"), f"is {self.factorisation!r}", "'chain' or 'joint'")
-        if self.factorisation == "joint" and self.attribute_at_prediction:
-            raise InputError(Option("factorisation"), "is 'joint'", "'chain' where the attribute is given")
-        if not 0.5 <= self.confidence < 1:
-            raise InputError(Option("confidence"), f"is {self.confidence!r}", "a share from 0.5 up, below 1")
-        for name, least in (("folds", 2), ("repeats", 1), ("min_count", 2)):
-            value = getattr(self, name)
-            if not isinstance(value, int | np.integer) or value < least:
-                raise InputError(Option(name), f"is {value!r}", f"a whole number from {least} up")
-        self._rule()
 
     def _rule(self) -> Rule:
         margin = float(norm.ppf(self.confidence))

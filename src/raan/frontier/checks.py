@@ -1,0 +1,30 @@
+"""What `FairFrontier` refuses, in words that name the argument."""
+
+from typing import Any
+
+import numpy as np
+
+from raan.errors import InputError, InputTypeError, Option
+
+
+def check_parameters(model: Any) -> None:
+    """An error for a parameter that means nothing; the rule checks its own."""
+    if isinstance(model.estimator, type) or not hasattr(model.estimator, "fit"):
+        raise InputTypeError(Option("estimator"), f"is {model.estimator!r}", "an instance of a classifier")
+    if not hasattr(model.estimator, "predict_proba"):
+        raise InputTypeError(
+            Option("estimator"),
+            f"{type(model.estimator).__name__} gives no probabilities",
+            "a classifier with predict_proba",
+            "wrap it in sklearn.calibration.CalibratedClassifierCV",
+        )
+    if model.factorisation not in ("chain", "joint"):
+        raise InputError(Option("factorisation"), f"is {model.factorisation!r}", "'chain' or 'joint'")
+    if model.factorisation == "joint" and model.attribute_at_prediction:
+        raise InputError(Option("factorisation"), "is 'joint'", "'chain' where the attribute is given")
+    if not 0.5 <= model.confidence < 1:
+        raise InputError(Option("confidence"), f"is {model.confidence!r}", "a share from 0.5 up, below 1")
+    for name, least in (("folds", 2), ("repeats", 1), ("min_count", 2)):
+        value = getattr(model, name)
+        if not isinstance(value, int | np.integer) or value < least:
+            raise InputError(Option(name), f"is {value!r}", f"a whole number from {least} up")
