@@ -28,7 +28,7 @@ def test_every_method_has_every_split_of_its_regime(records):
             method: {r["seed"] for r in kind if r["method"] == method} for method in {r["method"] for r in kind}
         }
         assert len({frozenset(each) for each in splits.values()}) == 1
-        assert len(splits["FairFrontier"]) >= 5
+        assert len(splits["FairFrontier"]) == 10
 
 
 @pytest.mark.parametrize(("aim", "drop"), list(product(frontier.AIMED, frontier.DROPS)))
@@ -38,11 +38,11 @@ def test_the_allowance_is_kept_on_test_rows_in_the_mean_over_splits(records, aim
 
 
 @pytest.mark.parametrize("aim", ["equalized_odds", "demographic_parity"])
-def test_the_worst_group_is_hardly_served_worse_in_the_mean_over_splits(records, aim):
+def test_no_group_is_served_worse_by_more_than_a_point_in_the_mean_over_splits(records, aim):
     for drop in frontier.DROPS:
         plain = reached(records, aim, drop, "plain")
         for key, cell in reached(records, aim, drop).items():
-            assert cell.worst >= plain[key].worst - 1.5
+            assert cell.worst >= plain[key].worst - 1
 
 
 def test_three_aims_cost_a_twentieth_of_exponentiated_gradient_for_two(records):
