@@ -33,7 +33,9 @@ def draw_rivals(path: Path) -> None:
             title=f"{data.upper() if data == 'meps' else data.title()}", xlabel="accuracy really lost (points)"
         )
         place.set_ylabel(f"{AIMS[aim].title} (%)")
-    axes[0, 0].legend(frameon=False, fontsize=8)
+    figure.legend(
+        *axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=len(SHOWN), frameon=False
+    )
     figure.suptitle(
         "Gradient boosting that does not see the attribute: 0.5, 1 and 2 points allowed, with the floor"
     )
