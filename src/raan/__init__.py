@@ -1,8 +1,9 @@
 """Fair classification by Robust Adversarial Attribute Neighbourhood learning."""
 
 from importlib import import_module
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
+
+from raan._version import __version__
 
 if TYPE_CHECKING:
     from raan.doors import load
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     from raan.reweighting import AANReweighting
     from raan.reweighting.weights import aan_weights
 
-__version__ = version("raan")
 __all__ = [
     "AANReweighting",
     "FairFrontier",

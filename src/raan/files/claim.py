@@ -12,11 +12,11 @@ import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from importlib.metadata import version
 from itertools import count
 from pathlib import Path
 from typing import Any
 
+from raan._version import __version__
 from raan.errors import InputError, Message, Option
 from raan.files.lock import Locked, lock
 from raan.files.seal import is_sealed, seal
@@ -137,7 +137,7 @@ def _write_manifest(folder: Path, kind: str) -> None:
         with suppress(PermissionError), file.open("rb+") as stream:
             os.fsync(stream.fileno())
         files[file.relative_to(folder).as_posix()] = _describe(file)
-    stated = {"format": FORMAT, "version": VERSION, "kind": kind, "raan": version("raan"), "files": files}
+    stated = {"format": FORMAT, "version": VERSION, "kind": kind, "raan": __version__, "files": files}
     write_bytes(folder / MANIFEST, seal(stated))
 
 

@@ -11,13 +11,13 @@ import re
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib.metadata import version
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from safetensors import deserialize
 
+from raan._version import __version__
 from raan.files.plain import Room, from_json, to_json
 from raan.files.seal import digest, is_sealed, seal
 from raan.files.write import write_bytes
@@ -73,7 +73,7 @@ def save(model: Any, folder: str | os.PathLike[str], *, kind: type, to_parts: Ca
     data = {part: (suffix, packed) for part, suffix, packed in _pack(parts)}
     path = _make(folder)
     files = {part: _write_data(path, part, *packed) for part, packed in data.items()}
-    manifest = {"format": FORMAT, "version": VERSION, "kind": kind.__name__, "raan": version("raan")}
+    manifest = {"format": FORMAT, "version": VERSION, "kind": kind.__name__, "raan": __version__}
     manifest |= {"files": files, "content": content}
     sealed = seal(manifest)
     if len(sealed) > LARGEST_MANIFEST:

@@ -12,13 +12,16 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
-from plotly.offline import get_plotlyjs  # type: ignore[import-untyped]
 
 from raan.files.write import write_text
 from raan.report.charts import Chart
 from raan.report.content import Content
 from raan.report.outline import Outline, outline
 from raan.report.palette import COLOURS, DARK_COLOURS, GLYPHS, colour, marker
+
+PLOTLY = "plotly-cartesian.min.js"
+"""What draws the charts: plotly.js 4.1.1 as published (npm: plotly.js-cartesian-dist-min), with the traces of plane
+charts. A third of the whole library, so of every page; and the package plotly, 70 MB, is not needed for it."""
 
 
 def write_page(content: Content, path: str | Path) -> None:
@@ -49,7 +52,7 @@ def render(
 
     A kind of page may have a style of its own, beside what all pages have.
     """
-    scripts = [get_plotlyjs(), _resource("page.js")]
+    scripts = [_resource(PLOTLY), _resource("page.js")]
     return _template(template).render(
         title=title,
         kind=kind,
