@@ -5,7 +5,7 @@ READY := .venv/.ready
 WORKERS ?= logical
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all check figures results bench clean
+.PHONY: demo test test-all check release figures results bench clean
 
 demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
@@ -21,6 +21,13 @@ check: $(READY)  ## ruff, mypy (strict), the layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+release: $(READY)  ## build wheel and source distribution, check them, try the wheel in a clean environment
+	rm -rf build dist
+	$(BIN)/python -m build
+	$(BIN)/twine check --strict dist/*
+	RAAN_DIST=dist $(BIN)/python -m pytest -q -s tests/test_wheel.py
+	@echo "Ready: git tag v$$($(BIN)/python -m raan --version | cut -d' ' -f2), then $(BIN)/twine upload dist/*"
 
 figures: $(READY)  ## the pictures of the docs
 	$(BIN)/python docs/figures.py

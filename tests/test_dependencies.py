@@ -13,6 +13,11 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: needs for name, needs in PROJECT["optional-dependencies"].items() if name != "dev"}
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+FLOOR = tuple(next(each["source_modules"] for each in CONTRACTS if each["type"] == "forbidden"))
+"""The rooms that a light install has."""
+BEYOND = {"raan.fit.networks", "raan.fit.averaged", "raan.report.figures", "raan.report.pictures"}
+"""Modules in those rooms that are imported within functions, once an extra is known to be there."""
 MODULES = sorted((ROOT / "src" / "raan").rglob("*.py"))
 
 
@@ -43,14 +48,20 @@ def distributions() -> dict[str, set[str]]:
     return {package: {*map(plain, names)} for package, names in packages_distributions().items()}
 
 
-def test_what_is_imported_is_declared_and_at_module_level_it_needs_no_extra(distributions):
+def is_light(module: Path) -> bool:
+    """Whether a light install must be able to import the module."""
+    name = ".".join(module.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+    return name not in BEYOND and any(name == room or name.startswith(f"{room}.") for room in (*FLOOR, "raan.cli"))
+
+
+def test_what_is_imported_is_declared_and_the_light_rooms_need_no_extra_to_be_imported(distributions):
     always = {*map(plain, PROJECT["dependencies"])}
     with_extras = always | {plain(need) for needs in EXTRAS.values() for need in needs}
     undeclared = [
         f"{module.relative_to(ROOT)} imports {package}"
         for module in MODULES
         for package, within in imported(module)
-        if not distributions.get(package, {package}) & (with_extras if within else always)
+        if not distributions.get(package, {package}) & (always if is_light(module) and not within else with_extras)
     ]
     assert undeclared == []
 

@@ -1,10 +1,16 @@
-"""What reads, measures and reports runs where torch cannot be imported; each test is a process of its own."""
+"""The light install, where no extra can be imported: rooms that work, and doors that say what they need.
+
+Each test is a process of its own. tests/test_wheel.py has the same in an environment that has no extras.
+"""
 
 import subprocess
 import sys
 
+import numpy as np
 import pytest
 
+import raan
+from raan.errors import MissingExtra, needing
 from report.records import study, write
 
 ROOMS = (
@@ -13,7 +19,6 @@ ROOMS = (
     "raan.fairness",
     "raan.files",
     "raan.metrics",
-    "raan.report.figures",
     "raan.report.inputs",
     "raan.report.page",
     "raan.report.text",
@@ -32,8 +37,8 @@ BLOCK = """
 import sys
 class Blocked:
     def find_spec(self, name, path=None, target=None):
-        if name.split(".")[0] == "torch":
-            raise ModuleNotFoundError("No module named 'torch'", name="torch")
+        if name.split(".")[0] in ("torch", "safetensors", "matplotlib", "plotly"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 sys.meta_path.insert(0, Blocked())
 """
 
@@ -53,9 +58,68 @@ def test_a_room_of_the_numpy_floor_imports(room):
 def test_results_are_reported_as_a_page_and_as_tables(tmp_path):
     results = write(study(("Vanilla", "RAAN"), ("adam",), seeds=2, candidates=1), tmp_path / "runs.jsonl")
     command = "from raan.cli import main; sys.argv = ['raan', 'report', *sys.argv[1:]]; main()"
-    for options in (("--out", "page.html", "--figures", "drawn"), ("--format", "md", "--out", "tables.md")):
+    for options in (("--out", "page.html"), ("--format", "md", "--out", "tables.md")):
         done = without_torch(command, results, *options, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
     assert (tmp_path / "page.html").stat().st_size > 1e6
-    assert list((tmp_path / "drawn").glob("*.png"))
     assert "torch is not installed" in (tmp_path / "tables.md").read_text()
+
+
+DOORS = {
+    "import raan; raan.RAANLoss": "raan.RAANLoss",
+    "from raan import RAANClassifier": "raan.RAANClassifier",
+    "import raan; raan.optim": "raan.optim",
+    "from raan.nn import RAANLoss": "raan.nn",
+    "from raan.optim import SCRAAN": "raan.optim",
+    "from raan.estimators import RAANClassifier": "raan.RAANClassifier",
+    "from raan.data import adult": "raan.data.adult",
+    "import raan.methods": "raan.methods",
+    "import raan; raan.aan_weights([[1.0], [2.0]], [0, 0], sensitive_features=[0, 1], temperature=1)": "a finite",
+}
+
+
+@pytest.mark.parametrize("code", DOORS)
+def test_a_door_that_needs_torch_says_in_one_line_what_to_install(code):
+    done = without_torch(code)
+    said = done.stderr.strip().splitlines()[-1]
+    assert DOORS[code] in said
+    assert said.endswith("""needs the extra 'torch': pip install "raan[torch]\"""")
+
+
+COMMAND = "from raan.cli import main; sys.argv = ['raan', *sys.argv[1:]]; main()"
+
+
+@pytest.mark.parametrize(
+    "words", [("study", "table-2", "--dry-run"), ("demo",), ("methods",), ("data",), ("data", "fetch", "adult")]
+)
+def test_a_command_that_needs_torch_says_so_in_one_line(words):
+    done = without_torch(COMMAND, *words)
+    assert done.returncode == 2
+    assert done.stderr == f"""error: raan {words[0]} needs the extra 'torch': pip install "raan[torch]"\n"""
+
+
+def test_figures_as_files_need_the_extra_of_that_name_and_nothing_is_written_without_it(tmp_path):
+    results = write(study(("Vanilla", "RAAN"), ("adam",), seeds=2, candidates=1), tmp_path / "runs.jsonl")
+    done = without_torch(COMMAND, "report", results, "--figures", "drawn", cwd=tmp_path)
+    assert done.returncode == 2
+    assert done.stderr == """error: --figures needs the extra 'figures': pip install "raan[figures]"\n"""
+    assert [file.name for file in tmp_path.iterdir()] == ["runs.jsonl"]
+
+
+def test_a_saved_network_says_what_it_needs_and_is_not_called_damaged(tmp_path):
+    rng = np.random.default_rng(0)
+    rows, label, group = rng.normal(size=(40, 2)), np.arange(40) % 2, np.arange(40) // 2 % 2
+    network = raan.RAANClassifier(hidden_layer_sizes=(2,), max_iter=1, random_state=0)
+    network.fit(rows, label, sensitive_features=group).save(tmp_path / "network")
+    done = without_torch("import raan; raan.load(sys.argv[1])", tmp_path / "network")
+    assert done.stderr.strip().endswith("""holds networks, needs the extra 'torch': pip install "raan[torch]\"""")
+
+
+def test_advice_names_the_outermost_door_and_leaves_other_errors_alone():
+    advice = "the door needs the extra 'torch'"
+    with pytest.raises(MissingExtra, match=advice), needing("the door"), needing("a room"):
+        raise ModuleNotFoundError(name="torch.nn")
+    with pytest.raises(ModuleNotFoundError, match="numpy"), needing("the door"):
+        raise ModuleNotFoundError("no numpy", name="numpy")
+    with pytest.raises(MissingExtra, match="texts needs the extra 'text'"), needing("the door"):
+        raise MissingExtra("texts", "text")

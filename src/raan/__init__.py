@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from raan._version import __version__
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from raan.doors import load
@@ -44,11 +45,12 @@ _MODULES = {"data", "datasets", "fairness", "metrics", "nn", "optim"}
 
 def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for: `import raan` stays quick."""
-    if name in _MODULES:
-        return import_module("raan.data" if name == "datasets" else f"raan.{name}")
-    if name not in _HOMES:
+    if name not in _HOMES and name not in _MODULES:
         raise AttributeError(f"module 'raan' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_HOMES[name]), name)
+    with needing(f"raan.{name}"):
+        if name in _MODULES:
+            return import_module("raan.data" if name == "datasets" else f"raan.{name}")
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,8 @@ and whoever shows the message decides how options are spelt.
 """
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -88,15 +89,35 @@ class InputTypeError(InputError, TypeError):
     """An argument of a type that cannot be used."""
 
 
-class MissingExtra(ImportError):
+class MissingExtra(ModuleNotFoundError):
     """Something that is not installed: what needs it, and the extra that brings it."""
 
     def __init__(self, what: str, extra: str) -> None:
         self.what, self.extra = what, extra
-        super().__init__(f"{what} needs the extra {extra!r}: pip install 'raan[{extra}]'")
+        super().__init__(f'{what} needs the extra {extra!r}: pip install "raan[{extra}]"')
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.extra)
+
+
+BROUGHT_BY = {"torch": "torch", "safetensors": "torch", "matplotlib": "figures"}
+"""The extra that brings a package which whole rooms import."""
+
+
+@contextmanager
+def needing(what: str) -> Iterator[None]:
+    """Turn an import that fails within into the advice to install the extra that `what` needs.
+
+    Of doors within doors the outermost is named: it is the one that the user came to.
+    """
+    try:
+        yield
+    except ImportError as error:
+        package = (error.name or "").partition(".")[0]
+        extra = error.extra if isinstance(error, MissingExtra) else BROUGHT_BY.get(package)
+        if extra not in BROUGHT_BY.values():
+            raise
+        raise MissingExtra(what, str(extra)) from None
 
 
 def is_installed(package: str) -> bool:

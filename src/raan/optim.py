@@ -3,11 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-import torch
-from torch import Tensor
-from torch.optim.optimizer import Optimizer, ParamsT
+from raan.errors import needing
 
-from raan.training.update import Moments, Style, Update
+with needing("raan.optim"):
+    import torch
+    from torch import Tensor
+    from torch.optim.optimizer import Optimizer, ParamsT
+
+    from raan.training.update import Moments, Style, Update
 
 
 class SCRAAN(Optimizer):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raan.cli.console import console, errors, naming
+from raan.cli.console import console, errors, naming, waiting
 from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet
 from raan.errors import InputError
 from raan.fairness.aims import AIMS
@@ -73,13 +73,14 @@ def audit(
 
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
     """
-    from raan.fairness.audit import audit as measure
-    from raan.tabular.columns import MISSING
-    from raan.tabular.lines import Layout
-    from raan.tabular.reading import read
+    with waiting(f"reading {data}", quiet):
+        from raan.fairness.audit import audit as measure
+        from raan.tabular.columns import MISSING
+        from raan.tabular.lines import Layout
+        from raan.tabular.reading import read
 
-    tokens = (*MISSING, *(missing or ()))
-    sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
+        tokens = (*MISSING, *(missing or ()))
+        sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
     truth, predicted = (
         _classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction"))
     )

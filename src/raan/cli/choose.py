@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from raan.cli.console import waiting
 from raan.cli.options import AimOption, Json, Quiet
 from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
 
@@ -49,12 +50,13 @@ def choose(
     Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input.
     """
     begun = monotonic()
-    from raan.fit.conclude import about
-    from raan.fit.kept import recall
-    from raan.fit.trade_off import choose_aloud
-    from raan.results.records import read
+    with waiting(f"reading {folder}", quiet):
+        from raan.fit.conclude import about
+        from raan.fit.kept import recall
+        from raan.fit.trade_off import choose_aloud
+        from raan.results.records import read
 
-    model = _load(folder)
+        model = _load(folder)
     options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
     before = recall(folder, model.classifier)
     frontier, notes = choose_aloud(model.classifier, **options)
@@ -65,7 +67,7 @@ def choose(
             f"{folder / 'plain'}. A larger --accuracy-drop, or --no-floor, may find one"
         )
     chosen = model.with_classifier(frontier, about(outcome, outcome.method))
-    with claim_folder(out, force) as place:
+    with claim_folder(out, force) as place, waiting("writing", quiet):
         write(outcome, chosen, partial(copytree, folder / "plain"), read(folder / "results.jsonl"), place, out)
     if as_json:
         found = summarise(outcome, out, monotonic() - begun)

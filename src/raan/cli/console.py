@@ -8,7 +8,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from types import FrameType
 from typing import Any
 
@@ -21,6 +21,7 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.text import Text
 from typer.core import TyperCommand
 
 from raan.errors import in_shell, spell
@@ -143,6 +144,11 @@ def _spread(args: list[str], params: list[Any]) -> list[str]:
             spread.append(repeated)
         spread.append(word)
     return spread
+
+
+def waiting(what: str, quiet: bool = False) -> AbstractContextManager[object]:
+    """Say what is being done, on standard error, while imports and files take their time; nothing if quiet."""
+    return nullcontext() if quiet else errors.status(Text(what))
 
 
 @contextmanager

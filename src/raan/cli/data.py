@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raan.cli.console import console, progress_bar
+from raan.cli.console import console, progress_bar, waiting
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,7 +26,8 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 @data_app.callback(invoke_without_command=True)
 def data(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets: state, size, licence, citation, and what others have got wrong with them."""
-    from raan.data.sets.catalogue import CATALOGUE
+    with waiting("looking up"), needing("raan data"):
+        from raan.data.sets.catalogue import CATALOGUE
 
     if context.invoked_subcommand is not None:
         return

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from raan.cli.console import console, errors, progress_bar
+from raan.cli.console import console, errors, progress_bar, waiting
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from raan.fairness.metrics import Metrics
@@ -24,8 +25,11 @@ def demo(
     toy: Annotated[bool, typer.Option("--toy", help="Run on the toy instead of Adult.")] = False,
 ) -> None:
     """Train Vanilla, RAAN and RL-RAAN on Adult, five seeds: the table, the trade-off and a figure."""
+    with waiting("starting"), needing("raan demo"):
+        import torch  # noqa: F401
+
+        from raan.report.figures import trade_off
     from raan.report.content import Content
-    from raan.report.figures import trade_off
     from raan.report.outline import readings_of
 
     study = _study(data, seeds, epochs, toy)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from raan.cli.console import console
+from raan.cli.console import console, waiting
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
     """List the methods: what each debiases, which group information it uses where, its dials and their grids."""
-    from raan.methods import METHODS
+    with waiting("looking up"), needing("raan methods"):
+        from raan.methods import METHODS
 
     entries = [_entry(name, method) for name, method in METHODS.items()]
     if as_json:

@@ -46,13 +46,14 @@ def predict(
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """
-    from raan.fit.predictions import open_writer, predict_file
-    from raan.tabular.lines import Layout
-    from raan.tabular.source import open_source
-
-    model = _model(folder)
     with progress_bar(quiet) as bar:
-        task = bar.add_task("predicting", total=None)
+        task = bar.add_task("reading the model", total=None)
+        from raan.fit.predictions import open_writer, predict_file
+        from raan.tabular.lines import Layout
+        from raan.tabular.source import open_source
+
+        model = _model(folder)
+        bar.update(task, description="predicting")
         source = open_source(data, Layout(delimiter, encoding, decimal))
         kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
         with warnings.catch_warnings(), open_writer(out, data) as write:

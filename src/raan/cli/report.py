@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raan.cli.console import console
+from raan.cli.console import console, waiting
 from raan.cli.options import AimOption
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,12 +49,16 @@ def report(
     """Write a report: one page that opens offline, or tables in Markdown or LaTeX, and figures as files."""
     from dataclasses import replace
 
-    from raan.report.figures import write_figures
-    from raan.report.inputs import load
+    if figures:
+        with needing("--figures"):
+            from raan.report.figures import write_figures
 
     if out and out.exists() and any(source.exists() and out.samefile(source) for source in results):
         raise ValueError(f"--out {out} is what is reported, which the report would replace: name another file")
-    content = load(results)
+    with waiting("reading the results", quiet):
+        from raan.report.inputs import load
+
+        content = load(results)
     content = replace(
         content,
         rule=_rule(content.rule, aim, accuracy_drop),

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from raan.cli.console import console, errors, progress_bar, warnings_as_notes
+from raan.cli.console import console, errors, progress_bar, waiting, warnings_as_notes
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from raan.study.execute import Outcome
@@ -31,9 +32,10 @@ def study(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Carry out a study; killed at any moment and started again, it goes on where it was."""
-    from raan.study.study import read_study
+    with waiting(f"reading {file}", quiet), needing("raan study"):
+        from raan.study.study import read_study
 
-    plan = read_study(file)
+        plan = read_study(file)
     if plan.kind != "comparison" and dry_run:
         raise ValueError(f"{file} draws a picture in one piece and has no plan to show; leave --dry-run out")
     if plan.kind != "comparison":
@@ -82,7 +84,8 @@ def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
     """A picture of the paper: its numbers as JSON, and the drawing beside them."""
     from rich.text import Text
 
-    from raan.report.pictures import draw, told
+    with needing("a study that draws a picture"):
+        from raan.report.pictures import draw, told
     from raan.study.pictures import carry_out_picture
 
     with errors.status(Text(plan.title)) if not quiet else nullcontext():

@@ -4,6 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from raan.data.split import Parts, Split, split, stack  # `split` is the function, not its module
+from raan.errors import needing
 
 if TYPE_CHECKING:
     from raan.data.download.find import CorruptData, DataUnavailable
@@ -76,7 +77,8 @@ def __getattr__(name: str) -> Any:
     """Import a public name when it is first asked for."""
     if name not in _HOMES:
         raise AttributeError(f"module 'raan.data' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(import_module(_HOMES[name]), name)
+    with needing(f"raan.data.{name}"):
+        return getattr(import_module(_HOMES[name]), name)
 
 
 def __dir__() -> list[str]:

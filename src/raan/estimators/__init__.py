@@ -1,5 +1,8 @@
 """Classifiers with scikit-learn's manners."""
 
-from raan.estimators.classifier import RAANClassifier
+from raan.errors import needing
+
+with needing("raan.RAANClassifier"):
+    from raan.estimators.classifier import RAANClassifier
 
 __all__ = ["RAANClassifier"]

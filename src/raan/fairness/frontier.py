@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from jaxtyping import Float, Int
 
+from raan.errors import needing
 from raan.fairness.aims import MEASURES
 from raan.fairness.metrics import NAMES, Metrics, metrics
 from raan.fairness.rule import Rule
@@ -145,7 +146,8 @@ class Frontier(Sequence[Point]):
 
     def plot(self, axes: Axes | None = None) -> Axes:
         """Draw accuracy against the aim: every point, the trade-off, the allowance and the choice."""
-        from matplotlib.figure import Figure
+        with needing("plot"):
+            from matplotlib.figure import Figure
 
         axes = Figure(figsize=(6, 4.2), layout="constrained").subplots() if axes is None else axes
         axes.scatter(*self._percent(range(len(self))), s=12, color="#2563eb", alpha=0.4, label="tried")

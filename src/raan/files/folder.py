@@ -8,16 +8,17 @@ import io
 import json
 import os
 import re
+import sys
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType
+from types import MappingProxyType, ModuleType
 from typing import Any, NamedTuple
 
-from safetensors import deserialize
-
 from raan._version import __version__
+from raan.errors import MissingExtra, needing
 from raan.files.plain import Room, from_json, to_json
 from raan.files.seal import digest, is_sealed, seal
 from raan.files.write import write_bytes
@@ -107,7 +108,8 @@ def load(
             tensors = _check_tensors(file, packed)
         else:
             estimators[part] = _estimator(file, packed, trusted)
-    return loaders[manifest["kind"]](Parts(plain, tensors, estimators), encoder)
+    with needing("this model, which holds networks,"):
+        return loaders[manifest["kind"]](Parts(plain, tensors, estimators), encoder)
 
 
 @contextmanager
@@ -115,7 +117,7 @@ def blame(file: Path | str) -> Iterator[None]:
     """Turn whatever goes wrong within into a CorruptModel that names the file."""
     try:
         yield
-    except CorruptModel:
+    except (CorruptModel, MissingExtra):
         raise
     except Exception as error:  # a file that someone else made may break a reader in any way
         raise CorruptModel(f"{file} cannot be read: {type(error).__name__}: {error}") from error
@@ -126,9 +128,7 @@ def _pack(parts: Parts) -> Iterator[tuple[str, str, bytes]]:
     if parts.tensors:
         yield "tensors", ".safetensors", parts.tensors
     for name, estimator in parts.estimators.items():
-        from skops.io import dumps
-
-        yield name, ".skops", dumps(estimator)
+        yield name, ".skops", _skops().dumps(estimator)
 
 
 def _make(folder: str | os.PathLike[str]) -> Path:
@@ -216,6 +216,8 @@ def _check_solid(file: Path) -> None:
 
 def _check_tensors(file: Path, data: bytes) -> bytes:
     """The bytes, if they are tensors in the format of safetensors."""
+    with needing("this model, which holds networks,"):
+        from safetensors import deserialize
     with blame(file):
         deserialize(data)  # type: ignore[no-untyped-call]
     return data
@@ -223,18 +225,32 @@ def _check_tensors(file: Path, data: bytes) -> bytes:
 
 def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
     """A part of scikit-learn's, if every type in it is known to be harmless or vouched for."""
-    from skops.io import get_untrusted_types, loads
-
+    skops = _skops()
     with blame(file):
         _check_packed(file, data)
         vouched = {*HARMLESS, *trusted}
-        unknown = sorted(set(get_untrusted_types(data=data)) - vouched)
+        unknown = sorted(set(skops.get_untrusted_types(data=data)) - vouched)
         if unknown:
             raise CorruptModel(
                 f"{file} holds types that skops does not know to be harmless: {', '.join(unknown)}. If you "
                 f"trust those who made it: load(..., trusted={unknown})"
             )
-        return loads(data, trusted=sorted(vouched))
+        return skops.loads(data, trusted=sorted(vouched))
+
+
+def _skops() -> ModuleType:
+    """skops, imported as where torch is not installed, which it does not need.
+
+    To list scikit-learn's estimators it imports all packages of scikit-learn, the bridge to torch among them: two
+    seconds more for every command that reads or writes a model.
+    """
+    if "torch" in sys.modules:
+        return import_module("skops.io")
+    sys.modules["torch"] = None  # type: ignore[assignment]  # how Python spells that it cannot be imported
+    try:
+        return import_module("skops.io")
+    finally:
+        del sys.modules["torch"]
 
 
 def _check_packed(file: Path, data: bytes) -> None:

@@ -1,23 +1,26 @@
 """The methods, one small file each. METHODS is a plain dict: a new method is one file and one line."""
 
-from raan.data.batches import Sampling
-from raan.methods.adversarial import Adversarial
-from raan.methods.dfr import DFR
-from raan.methods.eor import EOR
-from raan.methods.erm import ERM
-from raan.methods.exact_raan import ExactRAAN
-from raan.methods.gap_penalty import GapPenalty
-from raan.methods.group_dro import GroupDRO
-from raan.methods.hsic import HSIC
-from raan.methods.irm import IRM
-from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
-from raan.methods.moap import MOAP
-from raan.methods.raan import RAAN
-from raan.methods.rnf import RNF
-from raan.methods.rnf_proxy import ProxyRNF
-from raan.methods.sox import SOX
-from raan.methods.thresholds import Thresholds, fit_thresholds
-from raan.methods.weighted import GroupWeights, Reweighing
+from raan.errors import needing
+
+with needing("raan.methods"):
+    from raan.data.batches import Sampling
+    from raan.methods.adversarial import Adversarial
+    from raan.methods.dfr import DFR
+    from raan.methods.eor import EOR
+    from raan.methods.erm import ERM
+    from raan.methods.exact_raan import ExactRAAN
+    from raan.methods.gap_penalty import GapPenalty
+    from raan.methods.group_dro import GroupDRO
+    from raan.methods.hsic import HSIC
+    from raan.methods.irm import IRM
+    from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
+    from raan.methods.moap import MOAP
+    from raan.methods.raan import RAAN
+    from raan.methods.rnf import RNF
+    from raan.methods.rnf_proxy import ProxyRNF
+    from raan.methods.sox import SOX
+    from raan.methods.thresholds import Thresholds, fit_thresholds
+    from raan.methods.weighted import GroupWeights, Reweighing
 
 METHODS: dict[str, Method | Refit] = {
     # The paper's.

@@ -1,7 +1,10 @@
 """RAAN for anyone's own PyTorch loop: the loss, and how batches carry what it needs."""
 
-from raan.nn.diagnostics import Diagnostics
-from raan.nn.loss import RAANLoss
-from raan.nn.samplers import GroupBatchSampler, IndexedDataset
+from raan.errors import needing
+
+with needing("raan.nn"):
+    from raan.nn.diagnostics import Diagnostics
+    from raan.nn.loss import RAANLoss
+    from raan.nn.samplers import GroupBatchSampler, IndexedDataset
 
 __all__ = ["Diagnostics", "GroupBatchSampler", "IndexedDataset", "RAANLoss"]

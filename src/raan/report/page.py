@@ -20,8 +20,8 @@ from raan.report.outline import Outline, outline
 from raan.report.palette import COLOURS, DARK_COLOURS, GLYPHS, colour, marker
 
 PLOTLY = "plotly-cartesian.min.js"
-"""What draws the charts: plotly.js 4.1.1 as published (npm: plotly.js-cartesian-dist-min), with the traces of plane
-charts. A third of the whole library, so of every page; and the package plotly, 70 MB, is not needed for it."""
+"""What draws the charts: plotly.js 4.1.1 as published (npm: plotly.js-cartesian-dist-min), with plane charts only.
+It is a third of the whole library, and so are the pages; and plotly's package, 70 MB, is not needed for it."""
 
 
 def write_page(content: Content, path: str | Path) -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float
 
+from raan._version import __version__
 from raan.fairness.metrics import Metrics, metrics
 
 
@@ -74,8 +75,9 @@ def hash_of(definition: Mapping[str, Any]) -> str:
 @lru_cache
 def versions(*more: str) -> dict[str, str]:
     """The versions of what the numbers may depend on, as far as it is installed."""
-    found = {name: _version(name) for name in ("raan", "torch", "numpy", *more)}
-    return {**{name: number for name, number in found.items() if number}, "python": platform.python_version()}
+    found = {name: _version(name) for name in ("torch", "numpy", *more)}
+    installed = {name: number for name, number in found.items() if number}
+    return {"raan": __version__, **installed, "python": platform.python_version()}
 
 
 def _version(name: str) -> str:

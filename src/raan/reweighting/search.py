@@ -184,7 +184,7 @@ def temperatures(rows: int) -> Iterator[float]:
         return
     warnings.warn(
         "torch is not installed: weights with a finite temperature are left out of the search. "
-        "pip install 'raan[torch]' brings it",
+        'pip install "raan[torch]" brings it',
         stacklevel=5,
     )
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.errors import MissingExtra
+from raan.errors import needing
 from raan.fairness.cells import Balance, cell_counts, even_weights, has_neighbours, independent_totals
 from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_label, is_tensor
 
@@ -107,13 +107,11 @@ def shape_weights(
     if math.isinf(temperature):
         even = even_weights(cell_counts(label, attribute), balance)[label, attribute]
         return np.where(has_neighbours(label, attribute), even, 0)
-    try:
+    with needing("a neighbourhood, that is a finite temperature,"):
         import torch
 
         from raan.neighbourhood.balance import anchor_weights
         from raan.neighbourhood.stream import exact_weights
-    except ImportError as error:
-        raise MissingExtra("a neighbourhood, that is a finite temperature,", "torch") from error
     # A copy: memory-mapped and read-only arrays are left alone.
     points = vectors if is_tensor(vectors) else torch.tensor(np.ascontiguousarray(vectors))
     codes = (torch.from_numpy(label).to(points.device), torch.from_numpy(attribute).to(points.device))
