@@ -74,7 +74,7 @@ DOORS = {
     "from raan.estimators import RAANClassifier": "raan.RAANClassifier",
     "from raan.data import adult": "raan.data.adult",
     "import raan.methods": "raan.methods",
-    "import raan; raan.aan_weights([[1.0], [2.0]], [0, 0], sensitive_features=[0, 1], temperature=1)": "a finite",
+    "import raan; raan.aan_weights([[1.0]] * 4, [0, 0, 1, 1], sensitive_features=[0, 1, 0, 1])": "a finite",
 }
 
 

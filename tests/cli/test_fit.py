@@ -17,6 +17,7 @@ from raan.data.sets.adult import COLUMNS
 from raan.files.claim import MANIFEST, claim
 from raan.results.records import read
 from raan.tabular.frame import from_frame
+from systems import posix
 
 FIT = ("--label", "hired", "--attribute", "sex")
 SHORT = 0.05  # minutes: the least there is
@@ -312,6 +313,7 @@ def terminal():
     os.close(reader)
 
 
+@posix
 def test_a_kill_in_the_middle_leaves_no_folder(tmp_path, terminal):
     reader, writer = terminal
     with _begun(tmp_path, stdout=writer, stderr=writer) as process:
@@ -327,6 +329,7 @@ def test_a_kill_in_the_middle_leaves_no_folder(tmp_path, terminal):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "o"]
 
 
+@posix
 def test_an_interruption_uses_what_is_finished(tmp_path, terminal):
     reader, writer = terminal
     with _begun(tmp_path, stdout=writer, stderr=writer) as process:
@@ -339,6 +342,7 @@ def test_an_interruption_uses_what_is_finished(tmp_path, terminal):
     assert (tmp_path / "o" / "model" / "raan-model.json").exists()
 
 
+@posix
 def test_an_interruption_before_there_is_a_model_is_exit_code_130(tmp_path, terminal):
     reader, writer = terminal
     with _begun(tmp_path, stdout=writer, stderr=writer) as process:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from raan.data import embed as module
 from raan.data import embed_once, embed_texts, measuring_hate_speech
+from systems import posix
 
 
 class Counted:
@@ -226,6 +227,7 @@ module.embed_texts([f"text {number}" for number in range(400)], "any/model", cac
 """
 
 
+@posix
 def test_a_process_that_is_killed_goes_on_where_it_stopped(tmp_path: Path, encoder: Counted) -> None:
     log = tmp_path / "log"
     log.touch()

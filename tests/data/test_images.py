@@ -19,6 +19,7 @@ from PIL import Image
 
 from raan.data import images as module
 from raan.data.images import Images, materialise, open_images, pixels
+from systems import posix
 
 COLOURS = ((250, 10, 20), (10, 240, 30), (20, 30, 230), (128, 128, 128), (0, 0, 0))
 
@@ -266,6 +267,7 @@ materialise(Images(images.where, images.bytes_of, read), images.names * 40, sys.
 """
 
 
+@posix
 def test_a_process_that_is_killed_leaves_no_file_that_could_be_taken_for_whole(
     tmp_path: Path, faces: Images
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from estimators.killed_fit import classifier, people
 from raan.errors import InputError
+from systems import posix
 
 FIT = [sys.executable, Path(__file__).with_name("killed_fit.py")]
 
@@ -25,6 +26,7 @@ def uninterrupted():
     return run()
 
 
+@posix
 @pytest.mark.parametrize("epochs", [3, 9], ids=["in stage one", "in stage two"])
 @pytest.mark.usefixtures("as_users_call")
 def test_a_fit_that_is_killed_goes_on_to_the_same_bits(tmp_path, epochs, uninterrupted):

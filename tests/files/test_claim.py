@@ -14,6 +14,7 @@ import pytest
 from raan.errors import InputError, in_shell, spell
 from raan.files import claim as module
 from raan.files.claim import MANIFEST, Occupied, claim, why_foreign
+from systems import linux, posix
 
 
 def fill(target, text="1", meanwhile=lambda: None, **options):
@@ -111,6 +112,7 @@ def test_force_replaces_what_raan_wrote_and_nothing_less_will(tmp_path):
     assert os.listdir(tmp_path) == ["folder"]
 
 
+@posix
 @pytest.mark.parametrize(
     ("change", "words"),
     [
@@ -171,6 +173,7 @@ def test_a_folder_can_be_changed_by_a_whole_copy_of_it(tmp_path):
     assert (target / "two").read_text() == "2"
 
 
+@posix
 def test_a_link_to_a_folder_is_followed(tmp_path):
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
@@ -181,6 +184,7 @@ def test_a_link_to_a_folder_is_followed(tmp_path):
     assert sorted(os.listdir(tmp_path)) == ["link", "real"]
 
 
+@linux
 def test_places_that_can_hold_no_folder_are_refused_at_once(tmp_path, monkeypatch):
     (tmp_path / "file").write_text("mine")
     (tmp_path / "here" / "below").mkdir(parents=True)
@@ -211,6 +215,7 @@ with claim(sys.argv[1], "test", force=True) as part:
 """
 
 
+@posix
 def test_what_a_kill_leaves_is_removed_by_the_next_that_claims_the_place(tmp_path):
     target = tmp_path / "folder"
     fill(target, "old")

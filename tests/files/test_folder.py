@@ -29,6 +29,7 @@ from raan.files import CorruptModel, Parts, folder
 from raan.files.folder import MANIFEST
 from raan.files.plain import Room, from_json, to_json
 from raan.files.seal import digest, seal
+from systems import posix
 
 
 def fitted(seed=0, rows=120, **settings):
@@ -371,6 +372,7 @@ class TestHostile:
         with pytest.raises(CorruptModel, match=r"names the file .* which raan never writes"):
             load(saved)
 
+    @posix
     def test_a_pipe_is_no_file(self, saved):
         file = tensors_file(saved)
         file.unlink()
@@ -581,6 +583,7 @@ class TestCrashes:
         assert len(list(saved.iterdir())) == 2
         np.testing.assert_array_equal(load(saved).predict_proba(X), other.predict_proba(X))
 
+    @posix
     def test_killed_at_random_moments(self, tmp_path):
         """A child that saves without end is killed again and again: each time there is a whole model."""
         script = textwrap.dedent(

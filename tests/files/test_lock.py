@@ -8,6 +8,7 @@ import time
 import pytest
 
 from raan.files.lock import Locked, lock
+from systems import posix
 
 HOLD = """
 import sys, time
@@ -25,6 +26,7 @@ def hold(path, seconds):
     return child
 
 
+@posix
 def test_a_lock_is_refused_while_another_process_holds_it_and_free_when_that_is_killed(tmp_path):
     child = hold(tmp_path / "lock", 60)
     with pytest.raises(Locked, match="lock is in use by another process"), lock(tmp_path / "lock"):

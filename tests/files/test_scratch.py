@@ -7,6 +7,7 @@ import sys
 import pytest
 
 from raan.files.scratch import MARK, scratch
+from systems import posix
 
 KILLED = """
 import time
@@ -38,6 +39,7 @@ def test_a_temporary_folder_is_gone_in_the_end_even_by_an_error(place):
     assert os.listdir(place) == []
 
 
+@posix
 def test_what_killed_processes_left_is_removed_and_nothing_else(place):
     children = [subprocess.Popen([sys.executable, "-c", KILLED], stdout=subprocess.PIPE) for _ in range(2)]
     try:

@@ -12,6 +12,7 @@ import time
 import pytest
 
 from raan.files.write import write_bytes, write_text, write_whole
+from systems import posix
 
 
 def begin_and_stop(path):
@@ -59,6 +60,7 @@ def test_threads_that_write_one_file_at_once_leave_one_of_their_contents(tmp_pat
     assert os.listdir(tmp_path) == ["file"]
 
 
+@posix
 def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path):
     code = """
         import sys
@@ -81,6 +83,7 @@ def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path):
     assert len({*(tmp_path / "file").read_bytes()}) == 1
 
 
+@posix
 def test_a_link_is_followed_and_stays_a_link(tmp_path):
     (tmp_path / "elsewhere").mkdir()
     for name in ("there", "not yet there"):
@@ -93,6 +96,7 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path):
     assert sorted(os.listdir(tmp_path / "elsewhere")) == ["not yet there", "there"]
 
 
+@posix
 def test_a_pipe_is_written_to_and_stays_a_pipe(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     with subprocess.Popen(["cat", tmp_path / "pipe"], stdout=subprocess.PIPE) as reader:
@@ -115,6 +119,7 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path):
         begin_and_stop(part)
 
 
+@posix
 def test_standard_output_can_be_named_as_a_file():
     code = "import sys; from raan.files.write import write_text; write_text('/dev/stdout', 'said')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"said"
@@ -142,6 +147,7 @@ def test_a_name_too_long_is_told_before_anything_is_written(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@posix
 def test_what_was_there_keeps_its_permissions(tmp_path):
     write_text(tmp_path / "secret", "old")
     (tmp_path / "secret").chmod(0o600)
@@ -149,6 +155,7 @@ def test_what_was_there_keeps_its_permissions(tmp_path):
     assert stat.S_IMODE((tmp_path / "secret").stat().st_mode) == 0o600
 
 
+@posix
 def test_a_full_disk_is_told_by_the_name_of_the_target_and_nothing_is_left(tmp_path):
     """A limit on the size of files stands for the disk: as there, the system takes a part of what is written."""
     code = """
@@ -174,6 +181,7 @@ with write_whole(sys.argv[1]) as part:
 """
 
 
+@posix
 def test_what_a_kill_leaves_is_removed_by_the_next_writer_and_what_others_write_is_not(tmp_path):
     command = [sys.executable, "-c", KILLED, tmp_path / "file"]
     killed, working = (subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2))

@@ -32,6 +32,7 @@ from raan.study.study import read_study
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update
+from systems import posix
 
 STUDY = """
 title = "A small one"
@@ -244,6 +245,7 @@ class TestInterruptions:
             "two.jsonl.gz",
         ]
 
+    @posix
     @pytest.mark.parametrize("kills", [2, pytest.param(10, marks=pytest.mark.exhaustive)])
     def test_killed_at_random_moments_it_ends_with_the_same_bytes(self, kills, finished, study_file, tmp_path):
         journal, path = tmp_path / "out.jsonl.journal", tmp_path / "out.jsonl"
@@ -297,6 +299,7 @@ class TestInterruptions:
         with open_results(tmp_path / "out.jsonl") as results:  # and the next finds nothing wrong
             assert len(results.done) == 5
 
+    @posix
     @pytest.mark.parametrize("limit", [100, 3000])
     def test_a_short_write_spoils_nothing(self, limit, finished, tmp_path):
         """A limit on the size of files stands for a full disk: the system takes a part of what is written."""
@@ -323,6 +326,7 @@ with open_results(sys.argv[2]) as results:
         assert wrong == []
         assert records == [read(finished)[number] for number in (0, 5, 6)]
 
+    @posix
     def test_control_c_settles_what_is_finished(self, study_file, tmp_path):
         study_file.write_text(STUDY.replace("[second]\nepochs = 2", "[second]\nepochs = 200"))
         path, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
@@ -339,6 +343,7 @@ with open_results(sys.argv[2]) as results:
         assert 0 < len(read(path)) < 68
         assert not journal.exists()
 
+    @posix
     def test_two_processes_on_one_file_are_refused(self, tmp_path):
         path = tmp_path / "out.jsonl"
         script = "import sys, time; from raan.results.journal import open_results\n"

@@ -17,6 +17,9 @@ from raan.study.explain import explain_results
 from raan.study.plan import packs
 from raan.study.study import read_study
 
+if sys.platform != "linux":
+    pytest.skip("reads /proc, to see which processes are left", allow_module_level=True)
+
 STUDY = """
 title = "Long [/x] one"
 seeds = 2

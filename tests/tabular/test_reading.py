@@ -23,6 +23,7 @@ from raan.data import Layout
 from raan.tabular import delimited as module
 from raan.tabular.columns import MISSING, Column, Numbers, Strange, Words, name_of
 from raan.tabular.reading import read
+from systems import linux
 
 TEXT = "age,job,sex\n31,clerk,f\n45,cook,m\n,?,f\n"
 in_tmp = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -428,6 +429,7 @@ def test_a_stream_of_bytes_is_no_path() -> None:
         read(io.BytesIO(TEXT.encode()))
 
 
+@linux
 @pytest.mark.parametrize(
     ("before", "line"),
     [(b"", 1), (b"a,b\n1,2\n", 3), (b'a,b\n1,"2"\n', 3), (b'a,b\n1,2\n"', 3)],

@@ -18,6 +18,7 @@ from raan.data.download import fetch as module
 from raan.data.download.fetch import fetch
 from raan.data.download.find import find
 from raan.data.download.remote import RemoteFile, Url
+from systems import posix
 from web import BODY, SHA256
 
 PART = f"file.bin.{SHA256[:8]}.part"
@@ -271,6 +272,7 @@ def test_two_processes_that_fetch_at_once_share_one_download(
     assert files_below(cache) == ["set/file.bin"]
 
 
+@posix
 def test_a_process_that_is_killed_leaves_a_part_and_the_next_goes_on_from_there(
     web: SimpleNamespace, cache: Path, process: Callable[[str], subprocess.Popen[str]]
 ) -> None:
