@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+import raan
+
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = {name: needs for name, needs in PROJECT["optional-dependencies"].items() if name != "dev"}
@@ -18,6 +20,8 @@ FLOOR = tuple(next(each["source_modules"] for each in CONTRACTS if each["type"] 
 """The rooms that a light install has."""
 BEYOND = {"raan.fit.networks", "raan.fit.averaged", "raan.report.figures", "raan.report.pictures"}
 """Modules in those rooms that are imported within functions, once an extra is known to be there."""
+DEV = next(need for need in PROJECT["optional-dependencies"]["dev"] if plain(need) == "raan")
+"""Developers have every extra."""
 MODULES = sorted((ROOT / "src" / "raan").rglob("*.py"))
 
 
@@ -69,3 +73,20 @@ def test_what_is_imported_is_declared_and_the_light_rooms_need_no_extra_to_be_im
 def test_what_is_declared_is_imported(distributions):
     used = {name for module in MODULES for package, _ in imported(module) for name in distributions[package]}
     assert {*map(plain, PROJECT["dependencies"])} - used == set()
+
+
+def test_the_version_is_stated_in_one_place_and_the_citation_follows_it():
+    assert "version" in PROJECT["dynamic"]
+    assert "version" not in PROJECT
+    stated = re.search(r"^version: (.+)$", (ROOT / "CITATION.cff").read_text(), flags=re.M)
+    assert stated
+    assert stated.group(1) == raan.__version__
+    assert f"## {raan.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_extras_that_need_torch_bring_it_and_a_plain_install_does_not():
+    assert "torch" not in {*map(plain, PROJECT["dependencies"])}
+    assert "torch" in {*map(plain, EXTRAS["torch"])}
+    for name in ("bench", "docs", "image", "ray", "text"):
+        assert "raan[torch]" in EXTRAS[name]
+    assert set(EXTRAS) == set(re.findall(r"\w+", DEV)) - {"raan"}

@@ -2,11 +2,13 @@ import re
 import subprocess
 import sys
 
+import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from commands import installed_raan, raan, said
 from drawn import colours
-from raan import __version__
+from raan import FairFrontier, __version__
 
 
 def test_the_version_is_the_packages():
@@ -61,10 +63,43 @@ def test_a_corrupt_data_file_is_one_paragraph_that_names_it_and_exit_code_2(tmp_
     assert "Traceback" in raan("--debug", "demo", "--data", tmp_path).stderr
 
 
+HEAVY = ("matplotlib", "numpy", "pandas", "plotly", "pyarrow", "scipy", "sklearn", "skops", "torch")
+
+
+def imported_by(code, *arguments):
+    """The heavy packages that Python has imported when the code is done."""
+    tail = f"\nimport sys; sys.stderr.write(' '.join(name for name in {HEAVY} if name in sys.modules))"
+    command = [sys.executable, "-c", code + tail, *map(str, arguments)]
+    return set(subprocess.run(command, capture_output=True, text=True, check=True).stderr.split())
+
+
 def test_import_raan_is_quick_because_it_imports_nothing_heavy():
-    code = "import sys, raan; print([name for name in ('torch', 'numpy', 'matplotlib') if name in sys.modules])"
-    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
-    assert shown == "[]\n"
+    assert imported_by("import raan") == set()
+
+
+@pytest.mark.parametrize("command", ["", "fit", "choose", "predict", "audit", "study", "report", "demo"])
+def test_help_is_quick_because_it_imports_nothing_heavy_but_numpy(command):
+    code = f"""
+import sys
+from raan.cli import main
+sys.argv = ["raan", *{command.split()}, "--help"]
+try:
+    main()
+except SystemExit:
+    pass"""
+    assert imported_by(code) <= {"numpy"}
+
+
+def test_a_saved_model_without_networks_is_read_without_importing_torch_which_can_be_imported_after(tmp_path):
+    rng = np.random.default_rng(0)
+    group, label = np.arange(200) % 2, np.arange(200) // 2 % 2
+    rows = label[:, None] + rng.normal(size=(200, 1))
+    FairFrontier(LogisticRegression()).fit(rows, label, sensitive_features=group).save(tmp_path / "model")
+    code = "import sys, raan; raan.load(sys.argv[1]).predict([[0.0]])"
+    found = imported_by(code, tmp_path / "model")
+    assert "skops" in found
+    assert "torch" not in found
+    assert "torch" in imported_by(f"{code}; import torch, sklearn.utils; torch.ones(1)", tmp_path / "model")
 
 
 def test_an_unknown_public_name_lists_the_known_ones():
