@@ -40,7 +40,7 @@ def outside(*arguments, python=sys.executable, cwd=None, codes=(0,), **variables
     done = subprocess.run(
         [python, *map(str, arguments)],
         cwd=cwd,
-        env={**kept, "COLUMNS": "100", **variables},
+        env={**kept, "COLUMNS": "100", "PYTHONUTF8": "1", **variables},
         capture_output=True,
         text=True,
         encoding="utf-8",

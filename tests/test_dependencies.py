@@ -20,7 +20,7 @@ FLOOR = tuple(next(each["source_modules"] for each in CONTRACTS if each["type"] 
 """The rooms that a light install has."""
 BEYOND = {"raan.fit.networks", "raan.fit.averaged", "raan.report.figures", "raan.report.pictures"}
 """Modules in those rooms that are imported within functions, once an extra is known to be there."""
-DEV = next(need for need in PROJECT["optional-dependencies"]["dev"] if plain(need) == "raan")
+DEV = next(need for need in PROJECT["optional-dependencies"]["dev"] if need.startswith("raan["))
 """Developers have every extra."""
 MODULES = sorted((ROOT / "src" / "raan").rglob("*.py"))
 
@@ -33,7 +33,7 @@ def plain(requirement: str) -> str:
 def imported(module: Path) -> Iterator[tuple[str, bool]]:
     """The top-level packages from elsewhere that a module imports, and whether it does so within a function."""
     tree = ast.parse(module.read_text(encoding="utf-8"))
-    inside = {node for each in ast.walk(tree) if isinstance(each, ast.FunctionDef) for node in ast.walk(each)}
+    inside = {node for each in ast.walk(tree) if _is_later(each) for node in ast.walk(each)}
     for node in ast.walk(tree):
         names = []
         if isinstance(node, ast.Import):
@@ -44,6 +44,13 @@ def imported(module: Path) -> Iterator[tuple[str, bool]]:
             package = name.partition(".")[0]
             if package != "raan" and package not in sys.stdlib_module_names:
                 yield package, node in inside
+
+
+def _is_later(node: ast.AST) -> bool:
+    """Whether importing the module does not run the node: a function, or what only type checkers read."""
+    return isinstance(node, ast.FunctionDef) or (
+        isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+    )
 
 
 @pytest.fixture(scope="module")

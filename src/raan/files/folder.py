@@ -12,9 +12,8 @@ import sys
 import zipfile
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from importlib import import_module
 from pathlib import Path
-from types import MappingProxyType, ModuleType
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from raan._version import __version__
@@ -238,19 +237,22 @@ def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
         return skops.loads(data, trusted=sorted(vouched))
 
 
-def _skops() -> ModuleType:
+def _skops() -> Any:
     """skops, imported as where torch is not installed, which it does not need.
 
     To list scikit-learn's estimators it imports all packages of scikit-learn, the bridge to torch among them: two
     seconds more for every command that reads or writes a model.
     """
-    if "torch" in sys.modules:
-        return import_module("skops.io")
-    sys.modules["torch"] = None  # type: ignore[assignment]  # how Python spells that it cannot be imported
+    hidden = "torch" not in sys.modules
+    if hidden:
+        sys.modules["torch"] = None  # type: ignore[assignment]  # how Python spells that it cannot be imported
     try:
-        return import_module("skops.io")
+        import skops.io
+
+        return skops.io
     finally:
-        del sys.modules["torch"]
+        if hidden:
+            del sys.modules["torch"]
 
 
 def _check_packed(file: Path, data: bytes) -> None:
