@@ -237,22 +237,28 @@ def _estimator(file: Path, data: bytes, trusted: Sequence[str]) -> Any:
         return skops.loads(data, trusted=sorted(vouched))
 
 
+class _Bridge:
+    """An importer that has scikit-learn's bridge to torch seem absent."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if re.fullmatch(r"sklearn\.externals\.array_api_compat\.torch(\..*)?", name):
+            raise ModuleNotFoundError(f"{name} is not imported for skops", name=name)
+
+
 def _skops() -> Any:
-    """skops, imported as where torch is not installed, which it does not need.
+    """skops, imported without torch, which it does not need.
 
     To list scikit-learn's estimators it imports all packages of scikit-learn, the bridge to torch among them: two
-    seconds more for every command that reads or writes a model.
+    seconds more for every command that reads or writes a model. Those that cannot be imported it passes over.
     """
-    hidden = "torch" not in sys.modules
-    if hidden:
-        sys.modules["torch"] = None  # type: ignore[assignment]  # how Python spells that it cannot be imported
+    sys.meta_path.insert(0, _Bridge)
     try:
         import skops.io
 
         return skops.io
     finally:
-        if hidden:
-            del sys.modules["torch"]
+        sys.meta_path.remove(_Bridge)
 
 
 def _check_packed(file: Path, data: bytes) -> None:
