@@ -109,7 +109,7 @@ def test_figures_as_files_need_the_extra_of_that_name_and_nothing_is_written_wit
 def test_a_saved_network_says_what_it_needs_and_is_not_called_damaged(tmp_path):
     rng = np.random.default_rng(0)
     rows, label, group = rng.normal(size=(40, 2)), np.arange(40) % 2, np.arange(40) // 2 % 2
-    network = raan.RAANClassifier(hidden_layer_sizes=(2,), max_iter=1, random_state=0)
+    network = raan.RAANClassifier(hidden_layer_sizes=(2,), random_state=0)
     network.fit(rows, label, sensitive_features=group).save(tmp_path / "network")
     done = without_torch("import raan; raan.load(sys.argv[1])", tmp_path / "network")
     assert done.stderr.strip().endswith("""holds networks, needs the extra 'torch': pip install "raan[torch]\"""")
