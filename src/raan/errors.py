@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -97,6 +98,16 @@ class MissingExtra(ImportError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.what, self.extra)
+
+
+def is_number(value: object) -> bool:
+    """Whether this is one real number, of Python's or numpy's."""
+    return isinstance(value, Real)
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number, of Python's or numpy's, and no bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_installed(package: str) -> bool:
