@@ -22,7 +22,15 @@ def load(folder: str | PathLike[str], *, encoder: nn.Module | None = None, trust
         trusted: types in scikit-learn parts that you vouch for, beyond those that skops knows to be harmless; the
             error that asks for them names them.
     """
+    if not isinstance(folder, str | PathLike):
+        raise TypeError(f"folder is a {type(folder).__name__}; expected the path of a folder")
+    if isinstance(trusted, str | bytes) or not isinstance(trusted, Sequence) or not all(map(_is_text, trusted)):
+        raise TypeError(f"trusted is {trusted!r}; expected the names of types")
     return files.load(folder, LOADERS, encoder=encoder, trusted=trusted)
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
 
 
 # Each room is imported when a folder asks for it: a model over trees needs no torch.

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
+from numbers import Integral, Real
 from typing import Any
 
 
@@ -118,6 +119,16 @@ def needing(what: str) -> Iterator[None]:
         if extra not in BROUGHT_BY.values():
             raise
         raise MissingExtra(what, str(extra)) from None
+
+
+def is_number(value: object) -> bool:
+    """Whether this is one real number, of Python's or numpy's."""
+    return isinstance(value, Real)
+
+
+def is_whole(value: object) -> bool:
+    """Whether this is a whole number, of Python's or numpy's, and no bool."""
+    return isinstance(value, Integral) and not isinstance(value, bool)
 
 
 def is_installed(package: str) -> bool:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from raan import fairness
+from raan.errors import is_number
 from raan.fairness.groups import check_lengths, encode_attribute
 from raan.fairness.spelling import check_common, check_size, match_classes
 
@@ -100,8 +101,8 @@ def _measure(
     **options: Any,
 ) -> float:
     """A metric of counts, of columns; if it is undefined a warning says why."""
-    if min_count < 1:
-        raise ValueError(f"min_count is {min_count}: expected at least 1")
+    if not is_number(min_count) or not min_count >= 1:
+        raise ValueError(f"min_count is {min_count!r}: expected at least 1")
     label, prediction, _ = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)

@@ -1,9 +1,9 @@
 """Alg. 3 as a torch optimiser: as printed, without bias correction and with epsilon inside the root."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from raan.errors import needing
+from raan.errors import is_number, needing
 
 with needing("raan.optim"):
     import torch
@@ -11,6 +11,9 @@ with needing("raan.optim"):
     from torch.optim.optimizer import Optimizer, ParamsT
 
     from raan.training.update import Moments, Style, Update
+
+LARGEST = torch.finfo(torch.float32).max
+"""No setting is larger than a number that parameters can hold."""
 
 
 class SCRAAN(Optimizer):
@@ -42,8 +45,13 @@ class SCRAAN(Optimizer):
         *,
         foreach: bool | None = None,
     ) -> None:
+        if not isinstance(params, Iterable) or isinstance(params, str | bytes | Tensor):
+            raise TypeError(f"params is a {type(params).__name__}; expected parameters, or groups of them")
+        given: list[Any] = list(params)
+        if not given:
+            raise ValueError("params is empty; expected parameters, or groups of them")
         defaults = dict(lr=lr, style=style, betas=betas, eps=eps, weight_decay=weight_decay, foreach=foreach)
-        super().__init__(params, defaults)
+        super().__init__(given, defaults)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add parameters with settings of their own; what is not set is as in the constructor."""
@@ -87,7 +95,7 @@ def _gradient(parameter: Tensor, weight_decay: float) -> Tensor:
     assert gradient is not None  # the caller's choice
     if gradient.is_sparse:
         raise RuntimeError("SCRAAN takes no sparse gradients; make the embedding layers with sparse=False")
-    return gradient.add(parameter, alpha=weight_decay) if weight_decay else gradient
+    return gradient.add(parameter, alpha=float(weight_decay)) if weight_decay else gradient
 
 
 def _one_by_one(
@@ -95,7 +103,7 @@ def _one_by_one(
 ) -> None:
     """Alg. 3 for each parameter, by the same function that the training engine uses."""
     first_decay, second_decay = group["betas"]
-    update = Update(group["style"], first_decay, second_decay, group["eps"])
+    update = Update(group["style"], first_decay, second_decay, float(group["eps"]))
     # float64 keeps all digits of the rate; a number without axes does not widen the parameters.
     rate = torch.as_tensor(group["lr"], dtype=torch.float64)
     for parameter, gradient, state in zip(parameters, gradients, states, strict=True):
@@ -123,16 +131,24 @@ def _all_at_once(
         torch._foreach_maximum_(largest, second)
     else:
         torch._foreach_lerp_(largest, squares, 1 - second_decay)
-    root = torch._foreach_add(largest, group["eps"])
+    root = torch._foreach_add(largest, float(group["eps"]))
     torch._foreach_sqrt_(root)
     torch._foreach_addcdiv_(parameters, first, root, -rate)
 
 
 def _check(group: dict[str, Any]) -> None:
     """An error for a setting that means nothing; an unknown style is one of Update's."""
+    if not isinstance(group["style"], str):
+        raise TypeError(f"style is {group['style']!r}; expected 'adam', 'amsgrad' or 'sgd'")
     Update(group["style"])
+    if not isinstance(group["foreach"], bool | None):
+        raise TypeError(f"foreach is {group['foreach']!r}; expected True, False or None")
     for name in ("lr", "eps", "weight_decay"):
-        if not group[name] >= 0:
-            raise ValueError(f"{name} is {group[name]}; expected 0 or more")
-    if len(group["betas"]) != 2 or not all(0 <= beta < 1 for beta in group["betas"]):
+        value = group[name]
+        one = is_number(value) or (name == "lr" and isinstance(value, Tensor) and value.numel() == 1)
+        if not one or not 0 <= value <= LARGEST:
+            raise ValueError(f"{name} is {value!r}; expected 0 or more")
+    betas = group["betas"]
+    pair = isinstance(betas, tuple | list) and len(betas) == 2 and all(map(is_number, betas))
+    if not pair or not all(0 <= beta < 1 for beta in betas):
         raise ValueError(f"betas is {group['betas']}; expected two numbers from 0 up, below 1")

@@ -306,9 +306,9 @@ def test_words_keep_the_spelling_that_they_have_in_the_first_table(tmp_path: Pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"age": None}, "frame lacks 1 of the 5 columns of frame that are not ignored: expected 'age'"),
+        ({"age": None}, "test lacks 1 of the 5 columns of frame that are not ignored: expected 'age'"),
         ({"rich": "very"}, "test has the class 'very': expected those of frame, no, yes"),
-        ({"age": "old"}, r"frame, row 0: the column 'age' is 'old': expected a number"),
+        ({"age": "old"}, r"test, row 0: the column 'age' is 'old': expected a number"),
         ({"rich": math.nan}, "test has no row with a label"),
     ],
 )

@@ -8,7 +8,7 @@ from typing import TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float
 
-from raan.errors import InputError, Message, Option
+from raan.errors import InputError, Message, Option, is_number, is_whole
 from raan.fairness.bootstrap import Estimate, bracket
 from raan.fairness.counts import Counts, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
@@ -30,6 +30,8 @@ Measured: TypeAlias = Mapping[str, Float[np.ndarray, "*cell 3"]]  # value, low, 
 
 RATES: tuple[Measure, ...] = (selection_rate, true_positive_rate, false_positive_rate)
 """What is measured of each group and class."""
+
+MOST_REPLICATES = 1_000_000
 
 MIN_COUNT = 10
 """A group with fewer samples of some class is too small to judge by."""
@@ -99,7 +101,7 @@ def audit_counts(
     judged = _judged(counts, min_count)
     measures: dict[str, Measure] = {name: partial(_metric, name, judged) for name in NAMES}
     measures |= {rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}
-    rng = np.random.default_rng(random_state)
+    rng = _generator(random_state)
     found = _estimate(measures, counts, replicates, confidence, rng)
     return Audit(
         count=int(counts.sum()),
@@ -170,13 +172,22 @@ def _undefined(
     return undefined(_leave_out(counts, judged), classes, kept)
 
 
+def _generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        expected = "None, a whole number from 0, or a generator"
+        raise ValueError(f"random_state is {random_state!r}: expected {expected}") from error
+
+
 def _check_options(confidence: float, replicates: int, min_count: int) -> None:
-    if not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence}: expected a share between 0 and 1, such as 0.95")
-    if replicates < 1:
-        raise ValueError(f"replicates is {replicates}: expected at least 1; 1000 give steady intervals")
-    if min_count < 1:
-        raise ValueError(f"min_count is {min_count}: expected at least 1")
+    if not is_number(confidence) or not 0 < confidence < 1:
+        raise ValueError(f"confidence is {confidence!r}: expected a share between 0 and 1, such as 0.95")
+    if not is_whole(replicates) or not 1 <= replicates <= MOST_REPLICATES:
+        most = f"at most {MOST_REPLICATES:,}"
+        raise ValueError(f"replicates is {replicates!r}: expected at least 1, {most}; 1000 give steady intervals")
+    if not is_number(min_count) or not min_count >= 1:
+        raise ValueError(f"min_count is {min_count!r}: expected at least 1")
 
 
 def _encode(

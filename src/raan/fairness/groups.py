@@ -147,8 +147,12 @@ def _tensor_as_array(tensor: Any, argument: str) -> np.ndarray:
     """The tensor's values in numpy; bfloat16, which numpy lacks, is widened."""
     if not tensor.ndim:
         raise InputTypeError(Option(argument), "is a tensor of one number", "one value per row")
-    plain = tensor.detach().cpu()
-    return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
+    try:
+        plain = tensor.detach().cpu()
+        return np.asarray((plain.float() if str(plain.dtype) == "torch.bfloat16" else plain).numpy())
+    except (TypeError, RuntimeError) as error:  # sparse, or without values
+        came = f"is a tensor that cannot be read as an array ({error})"
+        raise InputTypeError(Option(argument), came, "a dense tensor") from error
 
 
 def _factorise(column: np.ndarray, argument: str) -> _Column:
@@ -275,12 +279,14 @@ def _is_class(value: object) -> bool:
     """Whether this can be a class: text, a bool, or a whole number from 0 up."""
     if isinstance(value, str | bytes | _Bool):
         return True
-    return isinstance(value, _Number) and bool(value >= 0) and float(value).is_integer()
+    if not isinstance(value, _Number) or isinstance(value, np.timedelta64):  # which numpy counts among numbers
+        return False
+    return bool(value >= 0) and float(value).is_integer()
 
 
 def _class_advice(value: object) -> str:
     """What to do about a value that cannot be a class: a sign is mapped, a score becomes a decision."""
-    if not isinstance(value, _Number):
+    if not isinstance(value, _Number) or isinstance(value, np.timedelta64):
         return "write them as strings"
     return "map {-1, 1} to {0, 1}" if float(value).is_integer() else "take scores > 0.5"
 

@@ -121,7 +121,7 @@ def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int
     For each class against the rest and each pair of groups, the absolute differences of the two rates are
     combined by `aggregate`: "sum" (the paper's), "max" or "mean".
     """
-    if aggregate not in _AGGREGATES:
+    if not isinstance(aggregate, str) or aggregate not in _AGGREGATES:
         raise ValueError(f"aggregate is {aggregate!r}: expected one of {', '.join(map(repr, _AGGREGATES))}")
     true_positive = true_positive_rate(counts, min_count=min_count)
     false_positive = false_positive_rate(counts, min_count=min_count)

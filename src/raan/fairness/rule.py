@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.errors import InputError, Option
+from raan.errors import InputError, Option, is_number
 from raan.fairness.aims import ACCURATE, AIMS, Aim, read_aim
 from raan.fairness.counts import Counts, resample
 from raan.fairness.metrics import Values, accuracy, group_accuracy, worst_group_accuracy
@@ -71,7 +71,7 @@ class Rule:
         )
         for name in ("accuracy_drop", "worst_group_drop"):
             value = getattr(self, name)
-            if value is not None and not 0 <= value <= 1:
+            if value is not None and not (is_number(value) and 0 <= value <= 1):
                 raise InputError(Option(name), f"is {value!r}", "a share from 0 to 1; 0.005 is half a point")
 
     @property

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from raan.errors import InputError, InputTypeError, Option
+from raan.errors import InputError, InputTypeError, Option, is_number
 
 
 def check_parameters(model: Any) -> None:
@@ -18,11 +18,11 @@ def check_parameters(model: Any) -> None:
             "a classifier with predict_proba",
             "wrap it in sklearn.calibration.CalibratedClassifierCV",
         )
-    if model.factorisation not in ("chain", "joint"):
+    if not isinstance(model.factorisation, str) or model.factorisation not in ("chain", "joint"):
         raise InputError(Option("factorisation"), f"is {model.factorisation!r}", "'chain' or 'joint'")
     if model.factorisation == "joint" and model.attribute_at_prediction:
         raise InputError(Option("factorisation"), "is 'joint'", "'chain' where the attribute is given")
-    if not 0.5 <= model.confidence < 1:
+    if not is_number(model.confidence) or not 0.5 <= model.confidence < 1:
         raise InputError(Option("confidence"), f"is {model.confidence!r}", "a share from 0.5 up, below 1")
     for name, least in (("folds", 2), ("repeats", 1), ("min_count", 2)):
         value = getattr(model, name)

@@ -7,7 +7,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from raan.neighbourhood.balance import has_neighbours
-from raan.nn.columns import Column
+from raan.nn.columns import Column, check_dense
 
 
 def check_dials(temperature: float, averaging_rate: float, balance: str, scope: str, strength: float) -> None:
@@ -19,21 +19,17 @@ def check_dials(temperature: float, averaging_rate: float, balance: str, scope: 
     ):
         if not isinstance(dial, Real) or not 0 <= dial <= largest:
             raise ValueError(f"{name} is {dial!r}; expected {meaning}")
-    if balance not in ("group", "sample"):
+    if not isinstance(balance, str) or balance not in ("group", "sample"):
         raise ValueError(f'balance is {balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')
-    if scope not in ("head", "model"):
+    if not isinstance(scope, str) or scope not in ("head", "model"):
         raise ValueError(f'scope is {scope!r}; expected "head" or "model"')
 
 
 def check_embedding(embedding: Tensor, state: Tensor) -> None:
     """An error for an embedding that is not one vector a sample, or not where the loss is."""
-    _check_tensor("embedding", embedding)
+    _check_tensor("embedding", embedding, state)
     if embedding.ndim != 2 or not len(embedding) or not embedding.is_floating_point():
         raise ValueError(f"embedding is {_described(embedding)}; expected floats [batch, dimensions], not empty")
-    if embedding.device != state.device:
-        raise ValueError(
-            f"embedding is on {embedding.device}, the loss on {state.device}; move the loss with .to(...)"
-        )
 
 
 def check_sample_loss(sample_loss: Tensor, size: int) -> None:
@@ -73,10 +69,15 @@ def warn_alone(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> None
         )
 
 
-def _check_tensor(argument: str, value: object) -> None:
-    """An error for anything but a tensor, from which no gradient could flow."""
+def _check_tensor(argument: str, value: object, state: Tensor | None = None) -> None:
+    """An error for anything but a tensor, from which no gradient could flow, and for one that is elsewhere."""
     if not isinstance(value, Tensor):
         raise TypeError(f"{argument} is a {type(value).__name__}; expected a torch tensor")
+    if state is not None and value.device != state.device:
+        raise ValueError(
+            f"{argument} is on {value.device}, the loss on {state.device}; move the loss with .to(...)"
+        )
+    check_dense(argument, value)
 
 
 def _described(tensor: Tensor) -> str:

@@ -57,6 +57,13 @@ class Column(nn.Module):
         return torch.from_numpy(translated[found.codes])
 
 
+def check_dense(argument: str, values: object) -> None:
+    """An error for a tensor whose values are not all there to be read."""
+    if isinstance(values, Tensor) and (values.layout is not torch.strided or values.is_meta):
+        kind = "meta" if values.is_meta else "sparse"
+        raise TypeError(f"{argument} is a {kind} tensor; expected a dense one, such as {argument}.to_dense()")
+
+
 def read_label(values: object) -> Codes:
     """The classes of a batch."""
     (codes,) = encode_classes(label=values)

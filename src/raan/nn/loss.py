@@ -196,6 +196,8 @@ class RAANLoss(nn.Module):
     def _register_weights(self, sampler: GroupBatchSampler | None) -> None:
         """How much a sample of each cell counts, by the balance and by how often it is drawn."""
         known = self.training_set
+        if not isinstance(sampler, GroupBatchSampler | None):
+            raise TypeError(f"sampler is a {type(sampler).__name__}; expected a GroupBatchSampler, or None")
         rate = torch.ones(len(known)) if sampler is None else torch.from_numpy(sampler.rate)
         if len(rate) != len(known):
             raise ValueError(f"sampler has {len(rate)} rows, label {len(known)}; expected the same training set")

@@ -11,7 +11,11 @@ import torch.distributed
 from jaxtyping import Float, Int
 from torch.utils.data import Dataset, Sampler
 
+from raan.errors import is_whole
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute, encode_label
+
+MOST_REPLICAS = 1_000_000
+"""Processes that may share an epoch: more are a mistake, and each would need a batch."""
 
 
 class IndexedDataset(Dataset[Any]):
@@ -24,7 +28,8 @@ class IndexedDataset(Dataset[Any]):
     """
 
     def __init__(self, dataset: Dataset[Any]) -> None:
-        if not (isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")):
+        numbered = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")
+        if not numbered or getattr(dataset, "ndim", 1) == 0:
             raise TypeError(
                 f"dataset is a {type(dataset).__name__}: expected one with a length and numbered rows, "
                 "which a stream (IterableDataset) has not"
@@ -98,6 +103,8 @@ class GroupBatchSampler(Sampler[list[int]]):
     ) -> None:
         if not isinstance(batch_size, int | np.integer):
             raise TypeError(f"batch_size is {batch_size!r}; expected a whole number")
+        if not is_whole(seed) or seed < 0:
+            raise ValueError(f"seed is {seed!r}; expected a whole number from 0")
         self._cells, self._others = _cells(label, sensitive_features)
         self.batch_size, self.seed, self.epoch = batch_size, seed, 0
         self.num_replicas, self.rank = _replica(num_replicas, rank)
@@ -191,6 +198,9 @@ def _replica(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
         num_replicas = torch.distributed.get_world_size() if running else 1
     if rank is None:
         rank = torch.distributed.get_rank() if running else 0
-    if not 0 <= rank < num_replicas:
-        raise ValueError(f"rank is {rank}; expected 0 to {num_replicas - 1}, since num_replicas is {num_replicas}")
+    if not is_whole(num_replicas) or not 1 <= num_replicas <= MOST_REPLICAS:
+        raise ValueError(f"num_replicas is {num_replicas!r}; expected a whole number from 1 to {MOST_REPLICAS:,}")
+    if not is_whole(rank) or not 0 <= rank < num_replicas:
+        last = num_replicas - 1
+        raise ValueError(f"rank is {rank!r}; expected 0 to {last}, since num_replicas is {num_replicas}")
     return num_replicas, rank

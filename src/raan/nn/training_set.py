@@ -9,7 +9,7 @@ from jaxtyping import Float, Int
 from torch import Tensor, nn
 
 from raan.fairness.groups import check_lengths, encode_attribute, encode_label
-from raan.nn.columns import Column, read_attribute, read_label
+from raan.nn.columns import Column, check_dense, read_attribute, read_label
 
 
 class Batch(NamedTuple):
@@ -94,6 +94,7 @@ def _codes(
         if row is None:
             raise ValueError(f"{argument} is None; only with an index is it looked up in the training set")
         return column.code[row]
+    check_dense(argument, values)
     codes: Tensor = column(values)
     if len(codes) != size:
         raise ValueError(f"{argument} has {len(codes)} rows, embedding has {size}; expected one for each sample")
@@ -102,6 +103,7 @@ def _codes(
 
 def _as_rows(index: object, size: int) -> Int[Tensor, "batch"]:
     """The index as a column of whole numbers, or an error that says what it is instead."""
+    check_dense("index", index)
     rows = index if isinstance(index, Tensor) else _as_tensor(index)
     if rows.dtype == torch.bool or rows.is_floating_point() or rows.is_complex():
         raise TypeError(f"index holds {rows.dtype} values; expected integers, the rows in the training set")
@@ -118,7 +120,7 @@ def _as_tensor(index: object) -> Tensor:
         raise ValueError(f"index cannot be read as an array ({error}); expected one row a sample") from error
     if array.dtype.kind not in "biuf":
         raise TypeError(f"index holds {array.dtype} values; expected integers, the rows in the training set")
-    return torch.tensor(array)
+    return torch.tensor(np.ascontiguousarray(array))
 
 
 def _positions(wrong: Tensor) -> list[int]:

@@ -32,14 +32,14 @@ def _vectors(X: Any, embedding: Any) -> Any:
         return standardised(X)
     if isinstance(embedding, str):
         return _block(X, embedding)
-    if hasattr(embedding, "transform"):
+    if hasattr(embedding, "transform") and hasattr(embedding, "fit") and not isinstance(embedding, type):
         transformer = clone(embedding)
         return (
             transformer.fit_transform(X)
             if hasattr(transformer, "fit_transform")
             else transformer.fit(X).transform(X)
         )
-    if callable(embedding):
+    if callable(embedding) and not isinstance(embedding, type):
         return embedding(X)
     raise TypeError(
         f"embedding is a {type(embedding).__name__}; expected None, a transformer, a callable, or the name of a "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.errors import needing
+from raan.errors import is_number, needing
 from raan.fairness.cells import Balance, cell_counts, even_weights, has_neighbours, independent_totals
 from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_label, is_tensor
 
@@ -207,15 +207,20 @@ def _numbers(values: np.ndarray) -> np.ndarray:
 
 def _check_dials(temperature: float, balance: object, strength: float) -> None:
     """An error for a temperature, balance or strength that means nothing."""
-    if not temperature >= 0:
-        raise ValueError(f"temperature is {temperature}; expected 0 (nearest neighbour) up to inf (uniform)")
-    if not 0 <= strength <= 1:
-        raise ValueError(f"strength is {strength}; expected 0 (plain training) to 1 (full RAAN)")
-    if not isinstance(balance, Mapping) and balance not in ("group", "sample", "independence"):
+    if not is_number(temperature) or not temperature >= 0:
+        raise ValueError(f"temperature is {temperature!r}; expected 0 (nearest neighbour) up to inf (uniform)")
+    if not is_number(strength) or not 0 <= strength <= 1:
+        raise ValueError(f"strength is {strength!r}; expected 0 (plain training) to 1 (full RAAN)")
+    named = isinstance(balance, str) and balance in ("group", "sample", "independence")
+    if not named and not (isinstance(balance, Mapping) and all(map(_is_pair, balance))):
         raise ValueError(
             f'balance is {balance!r}; expected "group", "sample", "independence" or a mapping '
             "{(class, attribute): total}"
         )
+
+
+def _is_pair(key: object) -> bool:
+    return isinstance(key, tuple) and len(key) == 2
 
 
 def _warn_alone(alone: np.ndarray, groups: Codes) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from jaxtyping import Float32, Int
 
 from raan.data.split import Fractions, Parts, Sizes
 from raan.data.stratified import stratified_split
-from raan.errors import InputError, Option
+from raan.errors import InputError, InputTypeError, Option, is_number, is_whole
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
@@ -122,6 +122,7 @@ def from_frame(
     of the same columns, all its rows are the test rows, and those of the first are split in the proportion of the
     first two sizes. Whatever looks wrong is warned of, and kept in `warnings`.
     """
+    _check_settings(sizes, seed, keep_attribute, rules, layout)
     asked = read_types(types)
     text = [name for name, kind in asked.items() if kind == "category"]
     whole = read(frame, missing=rules.missing, text=text, layout=layout, progress=progress)
@@ -150,10 +151,23 @@ def from_frame(
     return replace(loaded, warnings=warnings)
 
 
+def _check_settings(sizes: object, seed: object, keep_attribute: object, rules: object, layout: object) -> None:
+    """An error for a setting of another kind; the values of the sizes are the split's to judge."""
+    several = isinstance(sizes, list | tuple | np.ndarray) and len(sizes) == 3
+    if not several or not all(map(is_number, cast(Sequence[object], sizes))):
+        raise InputTypeError(Option("sizes"), f"is {sizes!r}", "three numbers: shares, or numbers of rows")
+    if not is_whole(seed) or cast(int, seed) < 0:
+        raise InputTypeError(Option("seed"), f"is {seed!r}", "a whole number from 0")
+    kinds = (("keep_attribute", keep_attribute, bool), ("rules", rules, Rules), ("layout", layout, Layout))
+    for name, value, kind in kinds:
+        if not isinstance(value, kind):
+            raise InputTypeError(Option(name), f"is a {type(value).__name__}", f"a {kind.__name__}")
+
+
 def _with_test(whole: Sheet, test: object, roles: Roles, rules: Rules, layout: Layout) -> Sheet:
     """The sheet with the rows of the second table below."""
     words = [name for name, column in whole.columns.items() if column.type == "category"]
-    second = read(test, missing=rules.missing, text=words, layout=layout)
+    second = read(test, missing=rules.missing, text=words, layout=layout, argument="test")
     return stack(whole, second, [name for name in whole.columns if name not in roles.ignore])
 
 

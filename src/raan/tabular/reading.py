@@ -25,10 +25,11 @@ def read(
     text: Collection[str] = (),
     layout: Layout = Layout(),
     progress: Progress | None = None,
+    argument: str = "frame",
 ) -> Sheet:
     """The columns of a frame or file. Of a text file, the columns named in `text` are read as words."""
     if not isinstance(frame, str | os.PathLike):
-        return _sheet(_pandas(frame), "frame", missing)
+        return _sheet(_pandas(frame, argument), argument, missing)
     path = Path(frame).expanduser()
     if not path.is_file():
         raise FileNotFoundError(f"{path} is not a file: expected a CSV, TSV or Parquet file")
@@ -40,13 +41,13 @@ def read(
     raise InputError(str(path), f"ends in {path.suffix!r}", f"one of {', '.join(sorted(TEXTS | PARQUET))}")
 
 
-def _pandas(frame: object) -> pd.DataFrame:
+def _pandas(frame: object, argument: str) -> pd.DataFrame:
     """The frame in pandas; one of polars, which is not imported, column by column through numpy."""
     if isinstance(frame, pd.DataFrame):
         return frame
     if not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
         raise InputTypeError(
-            "frame",
+            argument,
             f"is a {type(frame).__name__}",
             "a DataFrame of pandas or polars (collect a lazy one first), or the path of a CSV, TSV or Parquet "
             "file",

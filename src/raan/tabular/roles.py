@@ -33,6 +33,8 @@ class Roles:
 
 def read_types(types: Mapping[Name, Type] | None) -> dict[str, Type]:
     """The types that are asked for, by the columns' names as text."""
+    if not isinstance(types, Mapping | None):
+        raise InputTypeError(Option("types"), f"is a {type(types).__name__}", "a mapping from columns to types")
     return {_text(name, "types"): kind for name, kind in (types or {}).items()}
 
 
@@ -100,7 +102,7 @@ def _texts(names: object, argument: str) -> tuple[str, ...]:
     """One name or several, as text."""
     if isinstance(names, Name):
         return (_text(names, argument),)
-    if names is None or not isinstance(names, Iterable):
+    if names is None or not isinstance(names, Iterable) or getattr(names, "ndim", 1) == 0:
         return (_text(names, argument),)
     return tuple(_text(name, argument) for name in names)
 

@@ -57,8 +57,8 @@ def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | No
         return None
     try:
         weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise type(error)(f"sample_weight cannot be read as numbers: {error}") from error
+    except (TypeError, ValueError, RuntimeError) as error:  # the last of tensors
+        raise TypeError(f"sample_weight cannot be read as numbers: {error}") from error
     if weight.shape != (rows,):
         raise ValueError(
             f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
