@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 from raan.errors import MissingExtra
 from raan.fairness.cells import Balance, cell_counts, even_weights, has_neighbours, independent_totals
@@ -22,6 +22,9 @@ if TYPE_CHECKING:
 
 Totals = Mapping[tuple[object, object], float]
 Progress = Callable[[Iterable[Any]], Iterable[Any]]
+
+CHECKED = 1 << 20
+"""Numbers that are looked at, at a time, for any that are not finite."""
 
 
 @overload
@@ -114,11 +117,10 @@ def shape_weights(
         from raan.neighbourhood.stream import exact_weights
     except ImportError as error:
         raise MissingExtra("a neighbourhood, that is a finite temperature,", "torch") from error
-    # A copy: memory-mapped and read-only arrays are left alone.
-    points = vectors if is_tensor(vectors) else torch.tensor(np.ascontiguousarray(vectors))
-    codes = (torch.from_numpy(label).to(points.device), torch.from_numpy(attribute).to(points.device))
+    device = vectors.device if is_tensor(vectors) else "cpu"
+    codes = (torch.from_numpy(label).to(device), torch.from_numpy(attribute).to(device))
     anchors = anchor_weights(*codes, balance)
-    return exact_weights(points, *codes, anchors, temperature, progress).numpy(force=True)
+    return exact_weights(vectors, *codes, anchors, temperature, progress).numpy(force=True)
 
 
 def set_totals(
@@ -165,21 +167,33 @@ def _totals(
 
 
 def _check_embedding(embedding: Any) -> Any:
-    """The embedding as a floating array or tensor, or an error that says what is wrong with it."""
+    """The embedding as an array or a floating tensor, or an error that says what is wrong with it.
+
+    An array is not copied, whatever its type: it may be memory-mapped, and larger than memory.
+    """
     points: Any = _dense(embedding.detach()) if is_tensor(embedding) else _numbers(_array(embedding))
     if points.ndim != 2 or "complex" in str(points.dtype):
         raise ValueError(f"embedding has shape {tuple(points.shape)}; expected [samples, dimensions] of numbers")
-    if "float64" not in str(points.dtype):
-        points = points.float() if is_tensor(points) else points.astype(np.float32)
-    broken = np.asarray(
-        ~(points.isfinite().all(1).cpu().numpy() if is_tensor(points) else np.isfinite(points).all(1))
-    )
+    if is_tensor(points) and "float64" not in str(points.dtype):
+        points = points.float()
+    step = max(1, CHECKED // max(points.shape[1], 1))
+    parts = [_finite(points[start : start + step]) for start in range(0, len(points), step)]
+    broken = ~np.concatenate([np.ones(0, dtype=bool), *parts])
     if broken.any():
         raise ValueError(
             f"embedding holds NaN or inf in {int(broken.sum())} of {len(points)} rows, "
             f"first in row {int(broken.argmax())}; impute or drop them"
         )
     return points
+
+
+def _finite(points: Any) -> Bool[np.ndarray, "row"]:
+    """Which rows hold finite numbers only, in the precision in which they are weighed."""
+    if is_tensor(points):
+        return np.asarray(points.isfinite().all(1).cpu())
+    with np.errstate(over="ignore"):
+        kept = points if points.dtype == np.float64 else points.astype(np.float32, copy=False)
+    return np.asarray(np.isfinite(kept).all(1))
 
 
 def _dense(tensor: Any) -> Any:
