@@ -38,7 +38,9 @@ class Directions:
         """Memory for so many rows."""
         return torch.empty(rows, self.dimensions, dtype=self.dtype, device=self.order.device)
 
-    def read(self, rows: slice, room: Float[Tensor, "rows dim"]) -> Float[Tensor, "some dim"]:
+    def read(
+        self, rows: slice | Int[Tensor, "some"], room: Float[Tensor, "rows dim"]
+    ) -> Float[Tensor, "some dim"]:
         """Some rows in the room given, scaled: a product of two is their similarity over the temperature."""
         places = self.order[rows]
         step = max(1, PART // max(self.dimensions, 1))

@@ -42,17 +42,22 @@ def exact_weights(
     if math.isinf(temperature):
         return even_shares(label, attribute, anchor_weight)
     order = by_cell(label, attribute)
-    dtype = torch.float64 if temperature < COLD or "float64" in str(embedding.dtype) else torch.float32
-    directions = Directions(embedding, order, temperature, dtype)
+    directions = directions_of(embedding, order, temperature)
     blocks = list(_blocks(label[order], attribute[order], directions.panel)) if len(order) else []
     anchor = anchor_weight[order].double()
     if temperature >= WARM:
         denominator = _warm_sums(directions, torch.ones_like(anchor), progress(blocks))
         weight = _warm_sums(directions, anchor / denominator, progress(blocks))
     else:
-        log_denominator = _log_denominators(directions, progress(blocks)).to(dtype)
-        weight = _summed_shares(directions, log_denominator, anchor.to(dtype), progress(blocks))
+        log_denominator = _log_denominators(directions, progress(blocks)).to(directions.dtype)
+        weight = _summed_shares(directions, log_denominator, anchor.to(directions.dtype), progress(blocks))
     return torch.zeros(len(label), dtype=torch.float64, device=label.device).index_copy(0, order, weight)
+
+
+def directions_of(embedding: Any, order: Int[Tensor, "some"], temperature: float) -> Directions:
+    """The rows of the embedding in this order, in the precision that the temperature asks for."""
+    precise = temperature < COLD or "float64" in str(embedding.dtype)
+    return Directions(embedding, order, temperature, torch.float64 if precise else torch.float32)
 
 
 def even_shares(
