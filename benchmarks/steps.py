@@ -2,18 +2,21 @@
 
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 from torch.utils.data import DataLoader, TensorDataset
 
+from raan.data.batches import Batch, gather, keep_masks, shuffled_order
 from raan.data.split import split, stack
+from raan.data.streams import stream
 from raan.data.table import Table
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
 from raan.neighbourhood.balance import anchor_weights
 from raan.neighbourhood.estimator import InnerEstimate, stochastic_objective
-from raan.training.train import Schedule, train
+from raan.training.train import Schedule, read_rows, train, write_rows
 
 ROWS, FEATURES, BATCH = 33_120, 104, 64
 
@@ -62,12 +65,62 @@ def ordinary(table: Table) -> Callable[[], float]:
 def packed(table: Table, runs: int) -> Callable[[], float]:
     """Seconds a step and run of the engine, in a pack of so many runs."""
     seeds = list(range(runs))
-    steps = max(20, 400 // runs)
+    steps = max(100, 400 // runs)  # so many that beginning, once an epoch, does not count
     rows = stack([split(table.rows, (steps * BATCH, 100, 0), seed) for seed in seeds])
     model = mlp(table).start(table, rows.train, seeds)
     method = RAAN(scope=Scope.MODEL)
     schedule = Schedule(epochs=1, batch_size=BATCH, points_per_epoch=1)
     return lambda: _timed(lambda: train(method, model, table, rows, seeds, schedule)) / steps / runs
+
+
+PARTS = ("gather", "masks", "forward", "backward", "update")
+
+
+def parts(table: Table, runs: int, steps: int = 60) -> dict[str, float]:
+    """Seconds a step and run of each part of the engine's step, done one after the other as the loop does."""
+    seeds = list(range(runs))
+    rows = stack([split(table.rows, (steps * BATCH, 100, 0), seed) for seed in seeds])
+    model, method, schedule = mlp(table).start(table, rows.train, seeds), RAAN(scope=Scope.MODEL), Schedule()
+    memory, parameters = method.prepare(model, table, rows.train), model.parameters.clone()
+    moments, room = schedule.update.start(parameters), torch.empty_like(parameters)
+    rate, streams = torch.full((runs, 1), 1e-3), {seed: stream(seed, "dropout", 0) for seed in seeds}
+    spent = dict.fromkeys(PARTS, 0.0)
+    for row in torch.split(shuffled_order(rows.train, seeds, 0), BATCH, dim=1):
+        marks = [time.perf_counter()]
+        features, label, attribute = gather(table.features, row), table.label[row], table.attribute[row]
+        marks.append(time.perf_counter())
+        keep = keep_masks(streams, seeds, BATCH, model.units, model.dropout, torch.float32)
+        marks.append(time.perf_counter())
+        batch, leaf = Batch(features, label, attribute, row, keep), parameters.detach().requires_grad_()
+        loss, after = method.loss(model.at(leaf), batch, read_rows(memory, batch))
+        memory = write_rows(memory, batch, after)
+        marks.append(time.perf_counter())
+        (gradient,) = torch.autograd.grad(loss.sum(), leaf)
+        marks.append(time.perf_counter())
+        schedule.update.move(parameters, gradient, moments, rate, room)
+        marks.append(time.perf_counter())
+        for name, (begun, ended) in zip(PARTS, pairwise(marks), strict=True):
+            spent[name] += (ended - begun) / steps / runs
+    return spent
+
+
+def products(runs: int, steps: int = 60) -> float:
+    """Seconds a step and run of the bare matrix products of the layers, forward and backward, and of the pairs."""
+    widths = [(FEATURES, 50), (50, 50), (50, 50), (50, 50), (50, 2)]
+    layers = [
+        (torch.randn(runs, BATCH, i), torch.randn(runs, i, o), torch.randn(runs, BATCH, o)) for i, o in widths
+    ]
+    embedding, pair = torch.randn(runs, BATCH, 50), torch.randn(runs, BATCH, BATCH)
+
+    def step() -> None:
+        for number, (signal, weight, slope) in enumerate(layers):
+            torch.bmm(signal, weight), torch.bmm(signal.mT, slope)
+            if number:
+                torch.bmm(slope, weight.mT)
+        torch.bmm(embedding, embedding.mT), torch.bmm(pair, embedding), torch.bmm(pair.mT, embedding)
+
+    step()
+    return min(_timed(step) for _ in range(steps)) / runs
 
 
 def _forever(loader: DataLoader[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, ...]]:
@@ -92,6 +145,13 @@ def main() -> None:
     print(f"An RL-RAAN step, batch {BATCH}, {FEATURES} features, hidden 50, {torch.get_num_threads()} threads")
     for name, seconds in best.items():
         print(f"  {name:32s} {1000 * seconds:6.3f} ms a step and run  {seconds / plain:5.2f} of the ordinary loop")
+    for runs in (20, 100):
+        several = [(parts(table, runs), products(runs)) for _ in range(3)]
+        spent = {name: 1000 * min(part[name] for part, _ in several) for name in PARTS}
+        bare = 1000 * min(product for _, product in several)
+        told = ", ".join(f"{name} {cost:.3f}" for name, cost in spent.items())
+        times = sum(spent.values()) / bare
+        print(f"  pack of {runs}, ms: {told}; all {times:.1f} times the bare products, {bare:.3f}")
 
 
 if __name__ == "__main__":

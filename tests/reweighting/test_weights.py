@@ -31,6 +31,15 @@ def test_the_estimator_is_given_aan_weights_in_the_standardised_features(balance
     np.testing.assert_array_equal(model.sample_weight_, model.estimator_.given_)
 
 
+def test_a_tolerance_gives_the_weights_over_centroids():
+    X, y, a = people(12_000)
+    dials = dict(temperature=0.5, strength=1.0, tolerance=0.1)
+    model = AANReweighting(Spy(), embedding=lambda X: X, **dials).fit(X, y, sensitive_features=a)
+    weights, certificate = aan_weights(X, y, a, **dials, return_certificate=True)
+    assert not certificate.exact
+    np.testing.assert_array_equal(model.sample_weight_, weights)
+
+
 def test_the_weights_multiply_the_users_own():
     X, y, a = people(300)
     own = np.random.default_rng(1).random(300)

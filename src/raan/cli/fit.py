@@ -60,6 +60,10 @@ def fit(
     missing: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
     ] = None,
+    max_rows: Annotated[
+        int | None,
+        typer.Option(min=100, metavar="N", help="Draw so many rows of DATA; else all that fit into memory."),
+    ] = None,
     keep_attribute: Annotated[
         bool, typer.Option("--keep-attribute/--drop-attribute", help="Whether the attribute is a feature too.")
     ] = False,
@@ -95,7 +99,9 @@ def fit(
         floor = None if no_floor else worst_group_drop / 100
         wish = Wish(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
         layout = Layout(delimiter, encoding, decimal)
-        loaded = _read(data, label, attribute, ignore, category, missing, keep_attribute, test, seed, layout)
+        loaded = _read(
+            data, label, attribute, ignore, category, missing, keep_attribute, test, seed, layout, max_rows
+        )
         found = _fit(loaded, wish, begun, show_time)
         show_time("explaining and writing", 1, 1)
         outcome = conclude(found, label, attribute, data.name)
@@ -121,6 +127,7 @@ def _read(
     test: Path | None,
     seed: int,
     layout: Layout,
+    max_rows: int | None,
 ) -> Loaded:
     from raan.tabular.columns import MISSING
     from raan.tabular.frame import from_frame
@@ -137,6 +144,7 @@ def _read(
         seed=seed,
         rules=Rules(missing=(*MISSING, *(missing or ()))),
         layout=layout,
+        max_rows=max_rows,
     )
 
 

@@ -138,5 +138,8 @@ def keep_masks(
     size = batch * units
     words = [rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size] for rng in streams.values()]
     kept = torch.from_numpy(np.stack(words) >= round(dropout * 65536)).view(len(streams), batch, units)
+    masks = kept.to(dtype).div_(1 - dropout)
+    if len(streams) == len(seeds):
+        return masks
     place = {seed: number for number, seed in enumerate(streams)}
-    return (kept.to(dtype) / (1 - dropout))[[place[seed] for seed in seeds]]
+    return masks[[place[seed] for seed in seeds]]

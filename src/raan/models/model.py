@@ -62,7 +62,7 @@ class Model:
         else:
             encoder_keep, head_keep = torch.split(keep, [self.encoder.units, self.head.units], dim=-1)
         if self.scaling is not None:
-            features = (features - self.scaling.centre) / self.scaling.spread
+            features = (features - self.scaling.centre).div_(self.scaling.spread)
         embedding = self.encoder(parts[:first], features, encoder_keep)
         return Output(embedding, self.head(parts[first:], embedding, head_keep))
 

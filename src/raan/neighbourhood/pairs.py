@@ -35,10 +35,11 @@ def neighbours(
     label: Int[Tensor, "*lead row"], attribute: Int[Tensor, "*lead row"]
 ) -> Bool[Tensor, "*lead row row"]:
     """P_i as a mask: the same label, another attribute; an unknown attribute (-1) is nobody's neighbour."""
+    # Those of unknown attribute are given a class of their own each: two masks fewer over all pairs.
+    alone = -1 - torch.arange(label.shape[-1], device=label.device)
+    label = torch.where(attribute >= 0, label, alone)
     same_label = label.unsqueeze(-1) == label.unsqueeze(-2)
-    other_attribute = attribute.unsqueeze(-1) != attribute.unsqueeze(-2)
-    known = attribute >= 0
-    return same_label & other_attribute & known.unsqueeze(-1) & known.unsqueeze(-2)
+    return same_label.logical_and_(attribute.unsqueeze(-1) != attribute.unsqueeze(-2))
 
 
 def log_affinity(

@@ -1,15 +1,16 @@
-"""Sums over all pairs of neighbours of a data set, streamed: two passes over blocks, O(n d) memory."""
+"""Sums over all pairs of neighbours of a data set, streamed: two passes over blocks, O(n) memory."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
-from itertools import combinations
-from typing import NamedTuple
+from itertools import combinations, groupby
+from typing import Any, NamedTuple
 
 import torch
 from jaxtyping import Float, Float64, Int
 from torch import Tensor
 
 from raan.neighbourhood.balance import cell_counts, has_neighbours
-from raan.neighbourhood.pairs import NEAREST, unit
+from raan.neighbourhood.rows import Directions
 
 Block = tuple[slice, slice]
 Progress = Callable[[Iterable[Block]], Iterable[Block]]
@@ -17,48 +18,92 @@ Progress = Callable[[Iterable[Block]], Iterable[Block]]
 BLOCK = 1024
 """Rows in a block: its pairs stay in the processor's cache, and its matrix product is still at full rate."""
 
+WARM = 1 / 40
+"""From this temperature on affinities are between exp(-40) and exp(40), and float32 holds their sums as they are.
+One exponential then serves both rows and columns as anchors, and no maximum is looked for."""
+
 COLD = 0.01
 """Below this temperature pairs are computed in float64: float32's rounding over the temperature would show."""
 
 
 @torch.no_grad()
 def exact_weights(
-    embedding: Float[Tensor, "row dim"],
+    embedding: Any,
     label: Int[Tensor, "row"],
     attribute: Int[Tensor, "row"],
     anchor_weight: Float[Tensor, "row"],
     temperature: float,
     progress: Progress = iter,
 ) -> Float64[Tensor, "row"]:
-    """For each sample j: the sum over its anchors i in P_j of anchor_weight_i p_ij; 0 without neighbours."""
+    """For each sample j: the sum over its anchors i in P_j of anchor_weight_i p_ij; 0 without neighbours.
+
+    The embedding is a tensor or an array, [row, dim], of which a few rows at a time are held as directions.
+    """
+    if math.isinf(temperature):
+        return even_shares(label, attribute, anchor_weight)
+    order = by_cell(label, attribute)
+    directions = directions_of(embedding, order, temperature)
+    blocks = list(_blocks(label[order], attribute[order], directions.panel)) if len(order) else []
+    anchor = anchor_weight[order].double()
+    if temperature >= WARM:
+        denominator = _warm_sums(directions, torch.ones_like(anchor), progress(blocks))
+        weight = _warm_sums(directions, anchor / denominator, progress(blocks))
+    else:
+        log_denominator = _log_denominators(directions, progress(blocks)).to(directions.dtype)
+        weight = _summed_shares(directions, log_denominator, anchor.to(directions.dtype), progress(blocks))
+    return torch.zeros(len(label), dtype=torch.float64, device=label.device).index_copy(0, order, weight)
+
+
+def directions_of(embedding: Any, order: Int[Tensor, "some"], temperature: float) -> Directions:
+    """The rows of the embedding in this order, in the precision that the temperature asks for."""
+    precise = temperature < COLD or "float64" in str(embedding.dtype)
+    return Directions(embedding, order, temperature, torch.float64 if precise else torch.float32)
+
+
+def even_shares(
+    label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], anchor_weight: Float[Tensor, "row"]
+) -> Float64[Tensor, "row"]:
+    """The weights at temperature inf, where anchors share themselves out evenly: a function of the cells alone."""
+    known = attribute >= 0
+    size = cell_counts(label, attribute).double()
+    given = torch.zeros_like(size)
+    given.index_put_((label[known], attribute[known]), anchor_weight[known].double(), accumulate=True)
+    share = given / (size.sum(1, keepdim=True) - size).clamp(min=1)
+    received = share.sum(1, keepdim=True) - share
+    return received[label, attribute] * has_neighbours(label, attribute)
+
+
+def by_cell(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Int[Tensor, "anchored"]:
+    """The rows that have neighbours, cell after cell."""
     anchored = has_neighbours(label, attribute).nonzero().squeeze(1)
-    by_cell = (label * (attribute.max() + 1) + attribute)[anchored]
-    order = anchored[by_cell.argsort(stable=True)]
-    blocks = list(_blocks(label[order], attribute[order])) if len(order) else []
-    dtype = torch.float64 if temperature < COLD else embedding.dtype
-    # Scaled so that a product of two rows is their similarity over the temperature.
-    scaled = unit(embedding[order].to(dtype)) / max(temperature, NEAREST) ** 0.5
-    log_denominator = _log_denominators(scaled, progress(blocks)).to(dtype)
-    weight = _summed_shares(scaled, log_denominator, anchor_weight[order].to(dtype), progress(blocks))
-    return torch.zeros(len(label), dtype=torch.float64, device=embedding.device).index_copy(0, order, weight)
+    cell = (label * (attribute.max() + 1) + attribute)[anchored]
+    return anchored[cell.argsort(stable=True)]
 
 
-def _blocks(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Iterator[Block]:
-    """Pairs of row ranges that cover each pair of neighbours once, for rows sorted by cell."""
-    counts = cell_counts(label, attribute)
-    ends = counts.flatten().cumsum(0).view_as(counts).tolist()
-    for sizes, stops in zip(counts.tolist(), ends, strict=True):
-        cells = [range(stop - size, stop) for size, stop in zip(sizes, stops, strict=True) if size]
+def _blocks(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], panel: int) -> Iterator[Block]:
+    """Pairs of row ranges that cover each pair of neighbours once, for rows sorted by cell.
+
+    The first range of a pair is long, and comes many times in a row: it is read once for all of them.
+    """
+    for cells in neighbour_cells(label, attribute):
         for first, second in combinations(cells, 2):
-            for rows in _cut(first):
-                for columns in _cut(second):
+            for rows in _cut(first, panel):
+                for columns in _cut(second, min(panel, BLOCK)):
                     yield rows, columns
 
 
-def _cut(rows: range) -> Iterator[slice]:
-    """The range in slices of at most a block."""
-    for start in range(rows.start, rows.stop, BLOCK):
-        yield slice(start, min(start + BLOCK, rows.stop))
+def neighbour_cells(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Iterator[list[range]]:
+    """Of each class, where its cells stand among rows sorted by cell."""
+    counts = cell_counts(label, attribute)
+    ends = counts.flatten().cumsum(0).view_as(counts).tolist()
+    for sizes, stops in zip(counts.tolist(), ends, strict=True):
+        yield [range(stop - size, stop) for size, stop in zip(sizes, stops, strict=True) if size]
+
+
+def _cut(rows: range | slice, size: int) -> Iterator[slice]:
+    """The range in slices of at most so many rows."""
+    for start in range(rows.start, rows.stop, size):
+        yield slice(start, min(start + size, rows.stop))
 
 
 class _Pairs(NamedTuple):
@@ -70,23 +115,44 @@ class _Pairs(NamedTuple):
     scratch: Float[Tensor, "anchor neighbour"]
 
 
-def _pairs(scaled: Float[Tensor, "row dim"], blocks: Iterable[Block]) -> Iterator[_Pairs]:
+def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[_Pairs]:
     """The similarities of one block after the other, all in the same memory: fresh pages would cost more."""
-    room = scaled.new_empty(2, BLOCK * BLOCK)
-    for rows, columns in blocks:
-        shape = rows.stop - rows.start, columns.stop - columns.start
-        similarity, scratch = room[:, : shape[0] * shape[1]].view(2, *shape)
-        torch.mm(scaled[rows], scaled[columns].T, out=similarity)
-        yield _Pairs(rows, columns, similarity, scratch)
+    room = torch.empty(2, BLOCK * BLOCK, dtype=directions.dtype, device=directions.order.device)
+    panel_room, column_room = (
+        directions.room(min(size, directions.panel)) for size in (len(directions.order), BLOCK)
+    )
+    for panel, several in groupby(blocks, key=lambda block: block[0]):
+        held = directions.read(panel, panel_room)
+        for _, columns in several:
+            right = directions.read(columns, column_room).T
+            for rows in _cut(panel, BLOCK):
+                left = held[rows.start - panel.start : rows.stop - panel.start]
+                shape = len(left), right.shape[1]
+                similarity, scratch = room[:, : shape[0] * shape[1]].view(2, *shape)
+                torch.mm(left, right, out=similarity)
+                yield _Pairs(rows, columns, similarity, scratch)
 
 
-def _log_denominators(scaled: Float[Tensor, "row dim"], blocks: Iterable[Block]) -> Float64[Tensor, "row"]:
-    """The log of sum_{k in P_i} exp(z_i.z_k / temperature) for each anchor i, with an online maximum.
+def _warm_sums(
+    directions: Directions, anchor_weight: Float64[Tensor, "row"], blocks: Iterable[Block]
+) -> Float64[Tensor, "row"]:
+    """sum_{i in P_j} anchor_weight_i exp(z_i.z_j / temperature) for each sample j.
 
-    Neighbourhood is mutual: one product serves the block's rows and its columns as anchors.
+    Neighbourhood is mutual: one block serves its rows and its columns as anchors. With weights of one these sums
+    are the denominators.
     """
-    total = scaled.new_full((len(scaled),), -torch.inf, dtype=torch.float64)
-    for rows, columns, similarity, scratch in _pairs(scaled, blocks):
+    weight, total = anchor_weight.to(directions.dtype), torch.zeros_like(anchor_weight)
+    for rows, columns, similarity, _ in _pairs(directions, blocks):
+        affinity = similarity.exp_()
+        total[columns] += weight[rows] @ affinity
+        total[rows] += affinity @ weight[columns]
+    return total
+
+
+def _log_denominators(directions: Directions, blocks: Iterable[Block]) -> Float64[Tensor, "row"]:
+    """The log of sum_{k in P_i} exp(z_i.z_k / temperature) for each anchor i, with an online maximum."""
+    total = torch.full_like(directions.order, -torch.inf, dtype=torch.float64)
+    for rows, columns, similarity, scratch in _pairs(directions, blocks):
         total[rows] = torch.logaddexp(total[rows], _log_sum_exp(similarity, 1, scratch))
         total[columns] = torch.logaddexp(total[columns], _log_sum_exp(similarity, 0, scratch))
     return total
@@ -102,14 +168,14 @@ def _log_sum_exp(
 
 
 def _summed_shares(
-    scaled: Float[Tensor, "row dim"],
+    directions: Directions,
     log_denominator: Float[Tensor, "row"],
     anchor_weight: Float[Tensor, "row"],
     blocks: Iterable[Block],
 ) -> Float64[Tensor, "row"]:
     """sum_{i in P_j} anchor_weight_i exp(z_i.z_j / temperature) / denominator_i for each sample j."""
-    total = scaled.new_zeros(len(scaled), dtype=torch.float64)
-    for rows, columns, similarity, scratch in _pairs(scaled, blocks):
+    total = torch.zeros_like(log_denominator, dtype=torch.float64)
+    for rows, columns, similarity, scratch in _pairs(directions, blocks):
         torch.sub(similarity, log_denominator[rows, None], out=scratch).exp_()
         total[columns] += anchor_weight[rows] @ scratch
         torch.sub(similarity, log_denominator[columns], out=scratch).exp_()

@@ -49,7 +49,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     People weigh more the more those *like them but with another attribute value* point to them. Without `aim` the
     weights are those of `raan.aan_weights` with the given temperature, balance and strength.
 
-    With `aim` these three are not used: a weight for each (class, attribute) cell is taken from the frontier of
+    With `aim` these are not used: a weight for each (class, attribute) cell is taken from the frontier of
     `FairFrontier`, fitted once by the estimator's own kind (by logistic regression where it gives no
     probabilities), together with one threshold on the estimator's scores. Two or three weights are refitted at
     most, in folds, and judged by predictions for training rows that were left out, against the plain estimator,
@@ -66,6 +66,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (all of the cell alike).
         balance: the cells' totals: "group", "sample", "independence", or a mapping {(class, attribute): total}.
         strength: 0 is the plain estimator, 1 the full weights.
+        tolerance: None for exact weights, or how far off they may be where rows are many, as in `aan_weights`.
         aim: None, or one of `raan.fairness.AIMS`: "worst_group", "equalized_odds", ...
         accuracy_drop: how much accuracy the aim may cost against the plain estimator: 0.005 is half a point.
         worst_group_drop: how much the worst (class, group) accuracy may fall below the plain estimator's; None
@@ -99,6 +100,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         temperature: float = 0.5,
         balance: Any = "group",
         strength: float = 0.25,
+        tolerance: float | None = None,
         aim: str | None = None,
         accuracy_drop: float = ACCURACY_DROP,
         worst_group_drop: float | None = 0.0,
@@ -114,6 +116,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         self.temperature = temperature
         self.balance = balance
         self.strength = strength
+        self.tolerance = tolerance
         self.aim = aim
         self.accuracy_drop = accuracy_drop
         self.worst_group_drop = worst_group_drop
@@ -236,6 +239,8 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             temperature=self.temperature,
             balance=balance,
             strength=self.strength,
+            tolerance=self.tolerance,
+            random_state=self.random_state or 0,
         )
 
     def _tuned_weights(

@@ -110,6 +110,7 @@ def from_frame(
     rules: Rules = Rules(),
     layout: Layout = Layout(),
     progress: Progress | None = None,
+    max_rows: int | None = None,
 ) -> Loaded:
     """The rows, split and preprocessing of a frame of pandas or polars, or of a CSV, TSV or Parquet file.
 
@@ -120,12 +121,15 @@ def from_frame(
     text are left out, unless `types` names them. The split is random by the seed, each (class, attribute) cell in
     proportion, and its training rows alone decide how columns become features. With `test`, another frame or file
     of the same columns, all its rows are the test rows, and those of the first are split in the proportion of the
-    first two sizes. Whatever looks wrong is warned of, and kept in `warnings`.
+    first two sizes. Of more than `max_rows` rows so many are drawn by the seed; of a Parquet file whose rows do
+    not fit into memory, as many as do. Whatever looks wrong is warned of, and kept in `warnings`.
     """
     _check_settings(sizes, seed, keep_attribute, rules, layout)
     asked = read_types(types)
     text = [name for name, kind in asked.items() if kind == "category"]
-    whole = read(frame, missing=rules.missing, text=text, layout=layout, progress=progress)
+    whole = read(
+        frame, missing=rules.missing, text=text, layout=layout, progress=progress, max_rows=max_rows, seed=seed
+    )
     roles = settle_roles(whole, label, attribute, ignore, asked)
     stacked = whole if test is None else _with_test(whole, test, roles, rules, layout)
     sheet, classes, notes = labelled(stacked, roles.label, asked, rules)

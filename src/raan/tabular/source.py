@@ -13,21 +13,17 @@ import pyarrow as pa
 from jaxtyping import Float32
 from pyarrow.parquet import ParquetFile
 
-from raan.errors import InputError
 from raan.tabular.columns import Column
 from raan.tabular.delimited import blocks, place_of
 from raan.tabular.frames import column_of, column_of_text
 from raan.tabular.lines import Layout, TextFile, header, settle
 from raan.tabular.preprocessing import Preprocessing, Unfamiliar
-from raan.tabular.reading import PARQUET
+from raan.tabular.reading import CHUNK, PARQUET, open_parquet
 from raan.tabular.sheet import Sheet, check_columns
-
-CHUNK = 20_000
-"""Rows that are in memory at a time. Of a file without rows there is one chunk, which has none."""
 
 
 class Chunk(NamedTuple):
-    """Some rows, each column as it stands in the file, and what to call one of them in messages."""
+    """Some rows, none if the file has none: each column as it stands there, and what to call a row in messages."""
 
     batch: pa.RecordBatch
     place: Callable[[int], str]
@@ -83,10 +79,7 @@ def _text_chunks(file: TextFile, names: tuple[str, ...]) -> Chunks:
 
 
 def _parquet(path: Path) -> Source:
-    try:
-        file = ParquetFile(path)
-    except pa.ArrowInvalid as error:
-        raise InputError(str(path), f"cannot be read ({error})", "a Parquet file") from error
+    file = open_parquet(path)
     names = tuple(name.strip() for name in file.schema_arrow.names)
     return Source(path, names, file.metadata.num_rows, partial(_parquet_chunks, file, path, names))
 

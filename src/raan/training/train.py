@@ -177,13 +177,10 @@ def _edges(steps: int, points: int) -> list[tuple[int, int]]:
 
 def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch], schedule: Schedule) -> State:
     """The state after the batches: the hot path, free of synchronisation."""
-    step, parameters, moments, memory, failed = (
-        state.step,
-        state.parameters,
-        state.moments,
-        state.memory,
-        state.failed,
-    )
+    step, memory, failed = state.step, state.memory, state.failed
+    # The loop writes into parameters and moments of its own; the state it came from stays as it was.
+    parameters, moments = state.parameters.clone(), Moments(*(part.clone() for part in state.moments))
+    room = torch.empty_like(parameters)
     rate, penalty = (
         torch.as_tensor(each, dtype=parameters.dtype).reshape(-1, 1)
         for each in (schedule.learning_rate, schedule.l2)
@@ -192,19 +189,18 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
     for batch in stretch:
         step += 1
         leaf = parameters.detach().requires_grad_()
-        loss, memory_after = method.loss(model.at(leaf), batch, _read(memory, batch))
+        loss, memory_after = method.loss(model.at(leaf), batch, read_rows(memory, batch))
         (gradient,) = torch.autograd.grad(loss.sum(), leaf)
-        memory = _write(memory, batch, memory_after)
+        memory = write_rows(memory, batch, memory_after)
         if penalised:
             gradient = gradient + penalty * parameters
-        moved, moments = schedule.update(parameters, gradient, moments, rate)
         broken = ~(loss.detach() + gradient.sum(-1)).isfinite()
         failed = torch.where(broken & (failed < 0), step, failed)
-        parameters = torch.where((failed < 0).unsqueeze(-1), moved, parameters)
+        schedule.update.move(parameters, gradient, moments, rate, room, (failed >= 0).unsqueeze(-1))
     return replace(state, step=step, parameters=parameters, moments=moments, memory=memory, failed=failed)
 
 
-def _read(memory: Memory, batch: Batch) -> Memory:
+def read_rows(memory: Memory, batch: Batch) -> Memory:
     """The memory with the batch's rows only."""
     rows = memory.rows.shape[1]
     if not rows:
@@ -212,7 +208,7 @@ def _read(memory: Memory, batch: Batch) -> Memory:
     return memory._replace(rows=memory.rows.flatten(0, 1)[flat_index(batch.row, rows)])
 
 
-def _write(memory: Memory, batch: Batch, after: Memory) -> Memory:
+def write_rows(memory: Memory, batch: Batch, after: Memory) -> Memory:
     """The memory with the batch's rows overwritten in place: O(batch), whatever the table's size."""
     rows = memory.rows.shape[1]
     if rows:

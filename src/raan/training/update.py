@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Bool, Float
 from torch import Tensor
 
 Style = Literal["sgd", "adam", "amsgrad"]
@@ -42,12 +42,34 @@ class Update:
         moments: Moments,
         learning_rate: Float[Tensor, "*#shape"],
     ) -> tuple[Float[Tensor, "*shape"], Moments]:
-        """The parameters and moments after one step."""
+        """The parameters and moments after one step; those given stay as they are."""
+        moved, moments = parameters.detach().clone(), Moments(*(part.clone() for part in moments))
+        self.move(moved, gradient, moments, learning_rate, torch.empty_like(moved))
+        return moved, moments
+
+    @torch.no_grad()
+    def move(
+        self,
+        parameters: Float[Tensor, "*shape"],
+        gradient: Float[Tensor, "*shape"],
+        moments: Moments,
+        learning_rate: Float[Tensor, "*#shape"],
+        room: Float[Tensor, "*shape"],
+        still: Bool[Tensor, "*#shape"] | None = None,
+    ) -> None:
+        """Take one step in place, with room to work in: fresh memory would cost more than the arithmetic.
+
+        Parameters that stand `still` are left as they are, whatever the gradient.
+        """
         if self.style == "sgd":
-            return parameters - learning_rate * gradient, moments
-        first = moments.first.lerp(gradient, 1 - self.first_decay)
-        second = moments.largest_second.lerp(gradient.square(), 1 - self.second_decay)
-        if self.style == "amsgrad":
-            second = torch.maximum(second, moments.largest_second)
-        step = first / (second + self.epsilon).sqrt_()
-        return parameters - learning_rate * step, Moments(first, second)
+            torch.mul(gradient, learning_rate, out=room)
+        else:
+            first, second = moments
+            first.lerp_(gradient, 1 - self.first_decay)
+            torch.mul(gradient, gradient, out=room)
+            if self.style == "amsgrad":
+                torch.maximum(second, torch.lerp(second, room, 1 - self.second_decay, out=room), out=second)
+            else:
+                second.lerp_(room, 1 - self.second_decay)
+            torch.div(first, torch.add(second, self.epsilon, out=room).sqrt_(), out=room).mul_(learning_rate)
+        parameters.sub_(room if still is None else room.masked_fill_(still, 0))
