@@ -1,6 +1,7 @@
 """A model of many runs: an encoder, a head, and one row of parameters for each run."""
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -43,6 +44,7 @@ class Model:
     parameters: Float[Tensor, "run parameter"]
     scaling: Scaling | None = None
     dropout: float = 0.0
+    precision: torch.dtype | None = None  # of products and convolutions, by autocast; None: the parameters' own
 
     @property
     def units(self) -> int:
@@ -63,8 +65,14 @@ class Model:
             encoder_keep, head_keep = torch.split(keep, [self.encoder.units, self.head.units], dim=-1)
         if self.scaling is not None:
             features = (features - self.scaling.centre) / self.scaling.spread
-        embedding = self.encoder(parts[:first], features, encoder_keep)
-        return Output(embedding, self.head(parts[first:], embedding, head_keep))
+        with self._computing(features.device.type):
+            embedding = self.encoder(parts[:first], features, encoder_keep)
+            logit = self.head(parts[first:], embedding, head_keep)
+        return Output(embedding.to(features.dtype), logit.to(features.dtype))  # losses and averages in full
+
+    def _computing(self, device: str) -> AbstractContextManager[object]:
+        """Autocast where a precision is asked for."""
+        return nullcontext() if self.precision is None else torch.autocast(device, self.precision)
 
     def at(self, parameters: Float[Tensor, "run parameter"]) -> "Model":
         """The same model at other parameters."""
