@@ -93,7 +93,7 @@ def test_it_computes_what_the_implementation_of_others_does(size):
 
 
 def _their_name(name):
-    """transformers' name for a tensor of ours."""
+    """The name in transformers of a tensor of ours."""
     name = re.sub(r"^conv1", "embedder.embedder.convolution", name)
     name = re.sub(r"^bn1", "embedder.embedder.normalization", name)
     name = re.sub(r"^layer(\d)\.(\d)", lambda at: f"encoder.stages.{int(at[1]) - 1}.layers.{at[2]}", name)

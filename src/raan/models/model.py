@@ -1,7 +1,6 @@
 """A model of many runs: an encoder, a head, and one row of parameters for each run."""
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -14,6 +13,7 @@ from raan.data.batches import gather
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.models.encoder import Encoder
+from raan.models.modules import computing
 from raan.models.stack import Stack
 
 
@@ -65,14 +65,10 @@ class Model:
             encoder_keep, head_keep = torch.split(keep, [self.encoder.units, self.head.units], dim=-1)
         if self.scaling is not None:
             features = (features - self.scaling.centre) / self.scaling.spread
-        with self._computing(features.device.type):
+        with computing(features.device, self.precision):
             embedding = self.encoder(parts[:first], features, encoder_keep)
             logit = self.head(parts[first:], embedding, head_keep)
-        return Output(embedding.to(features.dtype), logit.to(features.dtype))  # losses and averages in full
-
-    def _computing(self, device: str) -> AbstractContextManager[object]:
-        """Autocast where a precision is asked for."""
-        return nullcontext() if self.precision is None else torch.autocast(device, self.precision)
+        return Output(embedding.to(features.dtype), logit.to(features.dtype))  # what is made of them is in full
 
     def at(self, parameters: Float[Tensor, "run parameter"]) -> "Model":
         """The same model at other parameters."""
