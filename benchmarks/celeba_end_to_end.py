@@ -111,8 +111,13 @@ def images() -> Table:
     faces = celeba()
     pixels = faces.pixels(range(IMAGES), SIZE)
     both = torch.cat([pixels, pixels.flip(-1)]).flatten(1)
-    names = {"class_names": faces.class_names, "attribute_names": faces.attribute_names}
-    return Table.of(both.float().div_(63.75).sub_(2), faces.label.repeat(2), faces.attribute.repeat(2), **names)
+    return Table(
+        both.float().div_(63.75).sub_(2),
+        faces.label.repeat(2),
+        faces.attribute.repeat(2),
+        faces.class_names,
+        faces.attribute_names,
+    )
 
 
 @cache
@@ -154,11 +159,11 @@ def train_plainly(
     rates = torch.optim.lr_scheduler.OneCycleLR(descent, FIRST_RATE, total_steps=steps, pct_start=0.25)
     for epoch in range(FIRST_EPOCHS):
         rng = stream(seed, "images", epoch)
-        for rows in train[torch.from_numpy(rng.permutation(len(train)))].split(BATCH):
+        for rows in torch.split(train[torch.from_numpy(rng.permutation(len(train)))], BATCH):
             with torch.autocast("cpu", torch.bfloat16):
                 logit = net(augment(image[rows], rng))
             descent.zero_grad()
-            nn.functional.cross_entropy(logit.float(), label[rows]).backward()
+            torch.autograd.backward(nn.functional.cross_entropy(logit.float(), label[rows]))
             descent.step()
             rates.step()
     return net.eval()
@@ -230,7 +235,8 @@ def histogram(model: Model, table: Table, rows: Int[Tensor, "1 row"]) -> list[li
     probability = outputs(model, table, rows).logit[0].double().softmax(-1)[:, 1].numpy()
     cell = (2 * table.label[rows[0]] + table.attribute[rows[0]]).numpy()
     place = np.minimum((probability * BINS).astype(int), BINS - 1)
-    return np.bincount(cell * BINS + place, minlength=4 * BINS).reshape(4, BINS).tolist()  # type: ignore[no-any-return]
+    counted: list[list[int]] = np.bincount(cell * BINS + place, minlength=4 * BINS).reshape(4, BINS).tolist()
+    return counted
 
 
 def read() -> list[dict[str, Any]]:

@@ -31,9 +31,9 @@ PAGE = """# CelebA, trained through
 Wavy hair and gender, the first {images:,} images: {train:,} train, {validation:,} choose, {test:,} judge, drawn at
 random for each of {seeds} seeds (the same person may stand in two parts).
 
-- End to end: a ResNet-18 from random weights (no pretrained ones were at hand) on {height} x {width} pixels, {first}
-  epochs of cross-entropy with mirrored and shifted images, then a method for one epoch over all training images and
-  their mirror images in batches of {batch}, BatchNorm held. The paper has 194,599 images in full size.
+- End to end: a ResNet-18 from random weights (no pretrained ones were at hand) on {height} x {width} pixels,
+  {first} epochs of cross-entropy with mirrored and shifted images, then a method for one epoch over all training
+  images and their mirror images in batches of {batch}, BatchNorm held. The paper has 194,599 images in full size.
 - Frozen: an MLP over the 1,280 features of an EfficientNet-lite0, trained on ImageNet, of 160 x 128 pixels.
 
 {done} of {runs} runs are in. Every method has two learning rates and four points (frozen: five) to be chosen from
