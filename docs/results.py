@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import frontier
+from benchmarks import celeba_page, frontier
 from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
@@ -41,6 +41,9 @@ NAMES = {
 def written() -> dict[Path, str]:
     """Every file that holds numbers of results, with the text that it must have."""
     pages = {PAGES / f"{file.stem}.md": _page(file) for file in _with_results()}
+    through = celeba_page.page()
+    if through:
+        pages[PAGES / "celeba-end-to-end.md"] = through
     return {
         **pages,
         PAGES / "README.md": _index(),
@@ -78,6 +81,9 @@ def _index() -> str:
         lines += [f"## [{content.title}]({file.stem}.md)", ""]
         lines += [f"- {reading.name}: {headline(reading)}" for reading in readings_of(content)]
         lines += [""]
+    if celeba_page.page():
+        lines += ["## [CelebA, trained through](celeba-end-to-end.md)", ""]
+        lines += ["- A ResNet-18 end to end beside frozen features, by the same methods, dials and rule.", ""]
     for file in sorted(RESULTS.glob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))
         if "kind" in content:

@@ -22,6 +22,6 @@ def classifier(**parameters):
 
 if __name__ == "__main__":
     X, y, group = people()
-    model = classifier().fit(X, y, sensitive_features=group, checkpoint=sys.argv[1] if sys.argv[1:] else None)
+    model = classifier(checkpoint=sys.argv[1] if sys.argv[1:] else None).fit(X, y, sensitive_features=group)
     sys.stdout.write(model.model_.parameters.numpy().tobytes().hex() + "\n")
     sys.stdout.write(model.frontier_.counts.tobytes().hex() + "\n")

@@ -1,4 +1,4 @@
-"""`RAANClassifier.fit(checkpoint=...)`: a fit whose process is killed goes on in another, to the same bits."""
+"""`RAANClassifier(checkpoint=...)`: a fit whose process is killed goes on in another, to the same bits."""
 
 import signal
 import subprocess
@@ -43,9 +43,9 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_bits(tmp_path, epochs, uninter
     assert child.returncode == -signal.SIGKILL
     left = file.read_bytes()
     X, y, group = people()
-    for model, data in ((classifier(strength=0.5), X), (classifier(random_state=1), X), (classifier(), X + 1)):
+    for other, data in (({"strength": 0.5}, X), ({"random_state": 1}, X), ({"precision": "bf16"}, X), ({}, X + 1)):
         with pytest.raises(InputError, match=r"fit\.pt, written by a training with other parameters or data"):
-            model.fit(data, y, sensitive_features=group, checkpoint=file)
+            classifier(checkpoint=file, **other).fit(data, y, sensitive_features=group)
     assert file.read_bytes() == left
     assert run(file) == uninterrupted
     assert not file.exists()  # it is done
@@ -56,7 +56,7 @@ def test_a_file_that_is_no_checkpoint_and_a_seed_that_nobody_knows_are_errors(tm
     X, y, group = people(rows=200)
     (tmp_path / "text").write_text("not a checkpoint")
     with pytest.raises(InputError, match="text, which holds no training: expected a file that an interrupted fit"):
-        classifier().fit(X, y, sensitive_features=group, checkpoint=tmp_path / "text")
+        classifier(checkpoint=tmp_path / "text").fit(X, y, sensitive_features=group)
     assert (tmp_path / "text").read_text() == "not a checkpoint"
     with pytest.raises(InputError, match="checkpoint is given without random_state"):
-        classifier(random_state=None).fit(X, y, sensitive_features=group, checkpoint=tmp_path / "new")
+        classifier(random_state=None, checkpoint=tmp_path / "new").fit(X, y, sensitive_features=group)

@@ -72,7 +72,7 @@ def batches(
             table.label[row],
             table.attribute[row],
             row,
-            keep_masks(masks, seeds, row.shape[1], units, dropout, table.features.dtype)
+            keep_masks(masks, seeds, row.shape[1], units, dropout, table.features.dtype).to(row.device)
             if units and dropout
             else None,
             None if table.environment is None else table.environment[row],

@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Int
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
 
 Sizes = tuple[int, int, int]
@@ -38,6 +39,10 @@ class Split(NamedTuple):
         import torch
 
         return cls(*map(torch.from_numpy, parts))
+
+    def to(self, device: str | torch.device) -> Split:
+        """The split on a device; the engine wants it on its table's."""
+        return Split(*(part.to(device) for part in self))
 
 
 def cut(order: Int[np.ndarray, "row"], sizes: Sizes | Fractions) -> Parts:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import torch
@@ -74,6 +74,11 @@ class Table:
             name,
             None if environment is None else _whole("environment", environment),
         )
+
+    def to(self, device: str | torch.device) -> Table:
+        """The table on a device: where it is, everything is that the engine makes of it."""
+        columns = {name: getattr(self, name) for name in ("features", "label", "attribute", "environment")}
+        return replace(self, **{name: each.to(device) for name, each in columns.items() if each is not None})
 
     @property
     def rows(self) -> int:

@@ -1,49 +1,27 @@
 """RAAN with scikit-learn's manners."""
 
-import warnings
 from collections.abc import Sequence
 from os import PathLike
 from typing import Any, Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float, Int, Shaped
+from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from raan.data.table import Table
 from raan.errors import InputError, Option
 from raan.estimators import inputs
-from raan.estimators.fitting import (
-    Rows,
-    choose_rule,
-    divide,
-    frontier_of,
-    hash_of_training,
-    schedule,
-    train_plainly,
-)
-from raan.estimators.network import (
-    Front,
-    fixed_module,
-    hidden_layers,
-    layer_widths,
-    outputs,
-    settled,
-    start,
-    take_run,
-    trained_module,
-)
+from raan.estimators.fitting import Rows, choose_rule, frontier_of, hash_of_training, schedule, train_plainly
+from raan.estimators.network import layer_widths, outputs, settled, start, take_run
+from raan.estimators.prepare import Arguments, new_samples, prepare
 from raan.estimators.settings import Settings, read_settings
 from raan.estimators.weighted import WeightedRAAN
 from raan.fairness.frontier import Frontier
-from raan.fairness.groups import UNKNOWN, Codes
 from raan.methods.method import Scope
 from raan.models.model import Model, Output
-from raan.models.modules import fixed
-from raan.neighbourhood.balance import has_neighbours
 from raan.progress import Bars, progress_bars
 from raan.training.checkpoint import Checkpoint
 from raan.training.stages import second_stage
@@ -86,6 +64,11 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             Without sensitive_features nothing is chosen, and every row trains.
         missing: rows of unknown attribute (None, NaN) "ignore": count with their own loss; "group": are a group of
             their own; "error": are refused.
+        device: where it is trained and samples are embedded: "cpu", "cuda", ... "auto" is a GPU where there is one
+            and an `encoder` to run on it.
+        precision: "bf16" computes layers in bfloat16, by autocast; parameters, losses and averages stay float32.
+        checkpoint: a file that is written at the end of every epoch and removed in the end. Where it is there when
+            `fit` begins, as after a crash, training goes on from it, to the same bits as without the crash.
         random_state: a number, a generator, or None for a fresh draw. No global state is read or changed.
         verbose: whether to show progress bars.
 
@@ -94,6 +77,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         groups_: the attribute values, several columns crossed; () if trained plainly.
         frontier_: the path on validation rows, the point chosen and what it traded (`print(model.frontier_)`).
         encoder_: the fitted `encoder`; None with hidden layers.
+        preprocessing_: how columns become features, where X is a frame with words or missing values; else None.
         model_: the fitted network.
         n_features_in_, feature_names_in_: as everywhere in scikit-learn.
     """
@@ -118,6 +102,9 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         accuracy_drop: float = 0.005,
         validation_fraction: float = 0.1,
         missing: inputs.Missing = "ignore",
+        device: str | torch.device = "auto",
+        precision: Literal["bf16"] | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         random_state: int | np.random.RandomState | np.random.Generator | None = None,
         verbose: bool | int = False,
     ) -> None:
@@ -138,6 +125,9 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.accuracy_drop = accuracy_drop
         self.validation_fraction = validation_fraction
         self.missing = missing
+        self.device = device
+        self.precision = precision
+        self.checkpoint = checkpoint
         self.random_state = random_state
         self.verbose = verbose
 
@@ -148,36 +138,28 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         *,
         sensitive_features: Any = None,
         sample_weight: Any = None,
-        checkpoint: str | PathLike[str] | None = None,
+        validation: tuple[Any, Any, Any] | None = None,
     ) -> "RAANClassifier":
         """Train on samples X of classes y.
 
         Args:
-            X: numpy, pandas, polars, torch or lists: numbers [samples, features], or anything an `encoder` takes.
+            X: numpy, pandas, polars, torch or lists: numbers [samples, features], or what an `encoder` takes. A
+                frame may also hold text, categories, bools and missing values: its columns become features as in
+                `raan.tabular.Preprocessing`, and those that look like identifiers or free text are left out.
             y: the class of each sample: numbers, text or bools.
             sensitive_features: the attribute of each sample, of any type; several columns are crossed.
             sample_weight: multiplies each sample's loss; a sample of weight 0 is left out. Balance and validation
                 count samples, not weights.
-            checkpoint: a file that is written at the end of every epoch and removed in the end. Where it is there,
-                as after a crash, training goes on from it, to the same bits as without the crash.
+            validation: X, y and sensitive_features of rows that choose the point, in place of a share of the
+                training rows (`validation_fraction`), all of which then train.
         """
-        settings = read_settings(self.get_params(deep=False))
-        samples = self._read(X, reset=True)
-        self.classes_, label = inputs.read_label(y, len(samples))
-        weight = inputs.read_weight(sample_weight, len(samples))
-        kept = np.arange(len(samples)) if weight is None else np.flatnonzero(weight)
-        _check_classes(self.classes_, label[kept])
-        groups = self._groups(sensitive_features, label, kept)
-        self.groups_ = () if groups is None else groups.names
-
-        self.encoder_ = None if self.encoder is None else fixed(self.encoder)
-        front = self._front(samples, settings)
-        table = self._table(front, label, groups)
-        fraction = 0.0 if groups is None else float(self.validation_fraction)
-        split = divide(label, table.attribute.numpy(), kept, fraction, settings.seed)
-        rows = Rows(table, split, None if weight is None else torch.from_numpy(weight))
+        settings = read_settings(self.get_params(deep=False), validated=validation is not None)
+        given = Arguments(X, y, sensitive_features, sample_weight, validation)
+        self.classes_, self.groups_, self.encoder_, self.preprocessing_, front, rows = prepare(
+            self, given, settings
+        )
         model = start(front, len(self.classes_), rows, settings, float(self.dropout))
-        so_far = self._checkpoint(checkpoint, model, rows, settings)
+        so_far = self._checkpoint(model, rows, settings)
         with progress_bars(self.verbose) as bar:
             model, self.frontier_ = self._train(rows, model, settings, so_far, bar)
         self.model_ = settled(model)
@@ -192,7 +174,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """
         hidden, head = layer_widths(model)
         fitted = cls(hidden[1:], head_layer_sizes=head[1:-1], dropout=model.dropout, **parameters)
-        fitted.model_, fitted.encoder_ = take_run(model, run), None
+        fitted.model_, fitted.encoder_, fitted.preprocessing_ = take_run(model, run), None, None
         fitted.frontier_, fitted.groups_ = Frontier.empty(), ()
         fitted.classes_, fitted.n_features_in_ = np.arange(head[-1]), hidden[0]
         return fitted
@@ -228,60 +210,17 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.three_d_array = self.encoder is not None
         return tags
 
-    def _read(self, X: Any, *, reset: bool) -> Shaped[np.ndarray, "row ..."]:
-        """The samples as an array: features of a table, or whatever the encoder takes."""
-        encoder = self.encoder if reset else self.encoder_
-        if encoder is None:
-            return inputs.read_table(self, X, reset=reset)
-        self.__dict__.pop("n_features_in_", None)  # from a fit without an encoder
-        return inputs.read_samples(self, X, reset=reset)
-
-    def _groups(
-        self, sensitive_features: Any, label: Int[np.ndarray, "row"], kept: Int[np.ndarray, "kept"]
-    ) -> Codes | None:
-        """Each row's group; None, and a warning, if there is nothing to debias by."""
-        if sensitive_features is None:
-            warnings.warn("sensitive_features is None: plain training (ERM), nothing is debiased", stacklevel=3)
-            return None
-        groups = inputs.read_attribute(sensitive_features, self.missing, len(label))
-        attribute = torch.from_numpy(groups.codes)[kept]
-        if not has_neighbours(torch.from_numpy(label)[kept], attribute).any():
-            warnings.warn(
-                "sensitive_features takes one value only in every class of y, so no sample has neighbours: plain "
-                "training (ERM), nothing is debiased",
-                stacklevel=3,
-            )
-            return None
-        return groups
-
-    def _front(self, samples: Shaped[np.ndarray, "row ..."], settings: Settings) -> Front:
-        """What stands before the head while it is trained."""
-        if self.encoder_ is None:
-            return hidden_layers(samples, settings.hidden)
-        return (trained_module if self.scope == "model" else fixed_module)(samples, self.encoder_)
-
-    def _table(self, front: Front, label: Int[np.ndarray, "row"], groups: Codes | None) -> Table:
-        """The rows as the training engine takes them."""
-        attribute = np.full(len(label), UNKNOWN) if groups is None else groups.codes
-        return Table(
-            front.features,
-            torch.from_numpy(label),
-            torch.from_numpy(attribute).long(),
-            tuple(map(str, self.classes_)),
-            ("unknown",) if groups is None else groups.names,
-        )
-
-    def _checkpoint(
-        self, file: str | PathLike[str] | None, model: Model, rows: Rows, settings: Settings
-    ) -> Checkpoint:
+    def _checkpoint(self, model: Model, rows: Rows, settings: Settings) -> Checkpoint:
         """What there is of this training; that of another is an error."""
-        if file is not None and self.random_state is None:
+        if self.checkpoint is not None and self.random_state is None:
             came = "is given without random_state, so that no two trainings are alike"
             raise InputError(Option("checkpoint"), came, "random_state=0 or another number beside it")
-        left_out = "encoder", "random_state", "verbose"  # the encoder is in the model or in the rows' features
+        # The encoder is in the model or in the rows' features.
+        left_out = "encoder", "random_state", "verbose", "checkpoint", "device"
         parameters = {key: value for key, value in self.get_params(deep=False).items() if key not in left_out}
-        key = "" if file is None else hash_of_training(model, rows, {**parameters, "seed": settings.seed})
-        return Checkpoint(file, key)
+        named = {**parameters, "seed": settings.seed}
+        key = "" if self.checkpoint is None else hash_of_training(model, rows, named)
+        return Checkpoint(self.checkpoint, key, settings.device)
 
     def _train(
         self, rows: Rows, model: Model, settings: Settings, so_far: Checkpoint, bar: Bars
@@ -324,13 +263,4 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     def _outputs(self, X: Any) -> Output:
         """Embedding and logits of all samples."""
         check_is_fitted(self, "model_")
-        return outputs(self.model_, self.encoder_, self._read(X, reset=False))
-
-
-def _check_classes(classes: Shaped[np.ndarray, "label"], label: Int[np.ndarray, "kept"]) -> None:
-    """An error if there is one class only among the rows that count."""
-    present = np.unique(label)
-    if len(present) < 2:
-        raise ValueError(
-            f"y holds one class only, {classes[present[0]]!r}, among the rows that weigh; expected at least two"
-        )
+        return outputs(self.model_, self.encoder_, new_samples(self, X, self.encoder_, self.preprocessing_))

@@ -79,7 +79,7 @@ def weighted_scaling(rows: Rows) -> Scaling:
     """
     train_rows = rows.split.train[0]
     numbers = rows.table.features[train_rows].double()
-    weight = torch.ones(len(numbers)).double() if rows.weight is None else rows.weight[train_rows].double()
+    weight = numbers.new_ones(len(numbers)) if rows.weight is None else rows.weight[train_rows].double()
     share = weight.div(weight.sum()).unsqueeze(-1)
     centre = (share * numbers).sum(0)
     spread = (share * (numbers - centre).square()).sum(0).sqrt()

@@ -6,6 +6,7 @@ from numbers import Real
 from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Int, Shaped
 from sklearn.utils import assert_all_finite, check_array, column_or_1d
@@ -15,8 +16,28 @@ from torch import Tensor
 
 from raan.errors import InputError
 from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
+from raan.tabular.columns import Numbers
+from raan.tabular.frames import column_of
 
 Missing = Literal["ignore", "group", "error"]
+
+
+def is_mixed(X: Any) -> bool:
+    """Whether X is a frame of pandas or polars that holds words, categories or missing values."""
+    if not hasattr(X, "columns") or not hasattr(X, "to_numpy") or 0 in X.shape:
+        return False
+    if len(set(X.columns)) < X.shape[1]:
+        return False  # names that are there twice are refused elsewhere
+    return not all(_is_complete_number(X[name]) for name in X.columns)
+
+
+def _is_complete_number(column: Any) -> bool:
+    """Whether a column of a frame holds numbers or bools only, and none is missing."""
+    series = pd.Series(column.to_numpy()) if not isinstance(column, pd.Series) else column
+    if pd.api.types.is_bool_dtype(series.dtype):
+        return not series.isna().any()
+    read = column_of(series, frozenset())
+    return isinstance(read, Numbers) and not read.missing.any()
 
 
 @contextmanager

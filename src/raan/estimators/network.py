@@ -28,6 +28,24 @@ class Front(NamedTuple):
     encoder: Encoder
     width: int  # of the embedding
 
+    def above(self, below: "Front") -> "Front":
+        """The same with further rows below."""
+        return self._replace(features=torch.cat([self.features, below.features.to(self.features)]))
+
+
+def front_of(
+    samples: Shaped[np.ndarray, "row ..."], module: nn.Module | None, scope: str, settings: Settings
+) -> Front:
+    """What stands before the head while it is trained."""
+    if module is None:
+        front = hidden_layers(samples, settings.hidden)
+    elif scope == "model":
+        front = trained_module(samples, module, settings.precision)
+    else:
+        front = fixed_module(samples, module, settings.precision)
+    # Autocast leaves doubles as they are.
+    return front if settings.precision is None else front._replace(features=front.features.float())
+
 
 def hidden_layers(samples: Float[np.ndarray, "row feature"], hidden: tuple[int, ...]) -> Front:
     """Layers over the features as they are."""
@@ -35,16 +53,19 @@ def hidden_layers(samples: Float[np.ndarray, "row feature"], hidden: tuple[int, 
     return Front(_tensor(samples), Stack(widths), widths[-1])
 
 
-def fixed_module(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Front:
+def fixed_module(
+    samples: Shaped[np.ndarray, "row ..."], module: nn.Module, precision: torch.dtype | None = None
+) -> Front:
     """Nothing more: each sample is embedded once, in batches, and the module stays as it came."""
-    embedding = torch.cat([embed(module, part) for part in _slices(samples, SLICE)])
+    embedding = torch.cat([embed(module, part, precision) for part in _slices(samples, SLICE)])
     return Front(embedding, Stack((embedding.shape[1],)), embedding.shape[1])
 
 
-def trained_module(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Front:
-    """The module over samples laid flat, as a table holds them: in memory, on the CPU."""
-    module.cpu()
-    width = embed(module, samples[:1]).shape[1]
+def trained_module(
+    samples: Shaped[np.ndarray, "row ..."], module: nn.Module, precision: torch.dtype | None = None
+) -> Front:
+    """The module over samples laid flat, as a table holds them: in memory."""
+    width = embed(module, samples[:1], precision).shape[1]
     encoder = ModuleEncoder(module, samples.shape[1:], whole=samples.dtype.kind != "f")
     return Front(laid_flat(samples, module), encoder, width)
 
@@ -54,9 +75,9 @@ def start(front: Front, classes: int, rows: Rows, settings: Settings, dropout: f
     head = Stack((front.width, *settings.head, classes))
     rng = stream(settings.seed, "start")
     drawn = np.concatenate([front.encoder.draw(rng), head.draw(rng)])
-    parameters = torch.from_numpy(drawn).to(front.features).unsqueeze(0)
+    parameters = torch.from_numpy(drawn).to(rows.table.features).unsqueeze(0)
     scaling = None if isinstance(front.encoder, ModuleEncoder) else weighted_scaling(rows)
-    return Model(front.encoder, head, parameters, scaling, dropout)
+    return Model(front.encoder, head, parameters, scaling, dropout, settings.precision)
 
 
 def take_run(model: Model, run: int) -> Model:
@@ -73,11 +94,12 @@ def layer_widths(model: Model) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def settled(model: Model) -> Model:
-    """The model once it is fitted: a module takes over what it has learnt, and stands apart again."""
-    if not isinstance(model.encoder, ModuleEncoder):
-        return model
-    model.encoder.take_over(model.parameters[0])
-    return model.without_encoder()
+    """The model once it is fitted, on the CPU: a module takes over what it has learnt, and stands apart again."""
+    if isinstance(model.encoder, ModuleEncoder):
+        model.encoder.take_over(model.parameters[0])
+        model = model.without_encoder()
+    scaling = None if model.scaling is None else Scaling(*(part.cpu() for part in model.scaling))
+    return replace(model, parameters=model.parameters.cpu(), scaling=scaling)
 
 
 @torch.no_grad()
@@ -87,7 +109,7 @@ def outputs(model: Model, module: nn.Module | None, samples: Shaped[np.ndarray, 
     if module is None:
         chunks = (_tensor(part).to(dtype) for part in _slices(samples, CHUNK))
     else:
-        chunks = (_embedded(module, part, model.head.widths[0]).to(dtype) for part in _slices(samples, SLICE))
+        chunks = (_embedded(module, part, model).to(dtype) for part in _slices(samples, SLICE))
     parts = [model(chunk.unsqueeze(0)) for chunk in chunks]
     output = Output(*(torch.cat(part, dim=1) for part in zip(*parts, strict=True)))
     finite = output.logit[0].isfinite().all(-1)
@@ -96,9 +118,9 @@ def outputs(model: Model, module: nn.Module | None, samples: Shaped[np.ndarray, 
     return output
 
 
-def _embedded(module: nn.Module, samples: Shaped[np.ndarray, "row ..."], width: int) -> Float[Tensor, "row dim"]:
+def _embedded(module: nn.Module, samples: Shaped[np.ndarray, "row ..."], model: Model) -> Float[Tensor, "row dim"]:
     """What a fitted module makes of samples, if it is as wide as when it was fitted."""
-    embedding = embed(module, samples)
+    embedding, width = embed(module, samples, model.precision), model.head.widths[0]
     if embedding.shape[1] != width:
         raise ValueError(
             f"X has samples of shape {samples.shape[1:]}: the encoder makes {embedding.shape[1]} numbers of each, "

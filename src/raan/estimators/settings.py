@@ -6,8 +6,10 @@ from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
+import torch
 from torch import nn
 
+from raan.errors import InputError, Option
 from raan.fairness.aims import read_aim
 
 CHOICES: dict[str, tuple[str | None, ...]] = {
@@ -15,7 +17,9 @@ CHOICES: dict[str, tuple[str | None, ...]] = {
     "balance": ("group", "sample"),
     "style": ("adam", "amsgrad", "sgd"),
     "missing": ("ignore", "group", "error"),
+    "precision": (None, "bf16"),
 }
+PRECISIONS = {None: None, "bf16": torch.bfloat16}
 RANGES = {
     "temperature": (0, np.inf),
     "averaging_rate": (0, 1),
@@ -35,10 +39,15 @@ class Settings:
     epochs: tuple[int | None, int | None]  # of each stage; None: as many as the table needs
     learning_rates: tuple[float, float]  # of each stage
     seed: int
+    device: torch.device
+    precision: torch.dtype | None  # of products and convolutions; None: that of the numbers themselves
 
 
-def read_settings(parameters: Mapping[str, Any]) -> Settings:
-    """The settings, or an error that names the parameter whose value means nothing."""
+def read_settings(parameters: Mapping[str, Any], *, validated: bool = False) -> Settings:
+    """The settings, or an error that names the parameter whose value means nothing.
+
+    Where validation rows are given (`validated`), none need be split off.
+    """
     _check_choices(parameters)
     if parameters["aim"] is not None:
         read_aim(parameters["aim"])
@@ -47,7 +56,7 @@ def read_settings(parameters: Mapping[str, Any]) -> Settings:
         raise ValueError(f"batch_size is {parameters['batch_size']!r}; expected a whole number from 1")
     if not isinstance(parameters["encoder"], nn.Module | None):
         raise TypeError(f"encoder is a {type(parameters['encoder']).__name__}; expected an nn.Module or None")
-    if parameters["aim"] is not None and not parameters["validation_fraction"]:
+    if parameters["aim"] is not None and not parameters["validation_fraction"] and not validated:
         raise ValueError("validation_fraction is 0, but an aim is chosen on validation rows; aim=None needs none")
     return Settings(
         _layers(parameters, "hidden_layer_sizes"),
@@ -55,7 +64,27 @@ def read_settings(parameters: Mapping[str, Any]) -> Settings:
         _epochs(parameters["epochs"]),
         _learning_rates(parameters["lr"]),
         _seed(parameters["random_state"]),
+        read_device(parameters["device"], parameters["encoder"]),
+        PRECISIONS[parameters["precision"]],
     )
+
+
+def read_device(device: Any, encoder: nn.Module | None) -> torch.device:
+    """Where training and embedding happen; "auto" is a GPU where there is one and an encoder to run on it."""
+    if isinstance(device, str) and device == "auto":
+        return torch.device("cuda" if encoder is not None and torch.cuda.is_available() else "cpu")
+    try:
+        found = torch.device(device)
+        torch.empty(1, device=found)
+    except (
+        RuntimeError,
+        TypeError,
+        ValueError,
+        AssertionError,
+    ) as error:  # NotImplementedErrors are RuntimeErrors
+        came = f"is {device!r}, which torch cannot use here ({str(error).splitlines()[0]})"
+        raise InputError(Option("device"), came, 'one that it can, such as "cpu", or "auto"') from error
+    return found
 
 
 def _check_choices(parameters: Mapping[str, Any]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from safetensors.torch import save as pack
 from torch import Tensor, nn
 
 from raan.estimators.classifier import RAANClassifier
-from raan.estimators.settings import read_settings
+from raan.estimators.settings import PRECISIONS, read_settings
 from raan.fairness.frontier import Frontier
 from raan.fairness.rule import Rule
 from raan.files import CorruptModel, Parts
@@ -19,16 +20,19 @@ from raan.files.folder import MANIFEST, blame
 from raan.models.encoder import Encoder
 from raan.models.model import Model, Scaling
 from raan.models.stack import Stack
+from raan.tabular.preprocessing import Preprocessing
 
 ENCODER = "encoder."
 """What the names of an encoder's tensors begin with."""
 
+LEFT_OUT = {"encoder", "device", "checkpoint"}
+"""Parameters that belong to the place where a model was fitted."""
+
 
 def to_parts(classifier: RAANClassifier) -> Parts:
     """Parameters and fitted attributes; of an `encoder` its numbers, and its class's name for messages."""
-    parameters = classifier.get_params(deep=False)
-    encoder, model = classifier.encoder_, classifier.model_
-    del parameters["encoder"]
+    encoder, model, preprocessing = classifier.encoder_, classifier.model_, classifier.preprocessing_
+    parameters = {key: value for key, value in classifier.get_params(deep=False).items() if key not in LEFT_OUT}
     plain = {
         "parameters": parameters,
         "classes": classifier.classes_,
@@ -38,6 +42,7 @@ def to_parts(classifier: RAANClassifier) -> Parts:
         "feature_names_in": getattr(classifier, "feature_names_in_", None),
         "frontier": _frontier_parts(classifier.frontier_),
         "encoder": None if encoder is None else type(encoder).__qualname__,
+        "preprocessing": None if preprocessing is None else preprocessing.to_dict(),
     }
     # Copies: safetensors refuses tensors that share memory, as tied weights do.
     return Parts(plain, pack({name: each.clone().contiguous() for name, each in _tensors(model, encoder)}))
@@ -65,8 +70,9 @@ def from_parts(parts: Parts, encoder: nn.Module | None) -> RAANClassifier:
     with blame(MANIFEST):
         tensors = unpack(parts.tensors) if parts.tensors else {}
         classifier = _with_attributes(parts.plain)
-        classifier.model_ = _model(parts.plain, tensors, len(classifier.classes_))
-        _check_features(parts.plain)
+        model = _model(parts.plain, tensors, len(classifier.classes_))
+        classifier.model_ = replace(model, precision=PRECISIONS[classifier.precision])
+        _check_features(parts.plain, classifier.preprocessing_)
     classifier.encoder_ = _encoder(parts.plain["encoder"], tensors, encoder)
     classifier.encoder = encoder
     return classifier
@@ -74,7 +80,7 @@ def from_parts(parts: Parts, encoder: nn.Module | None) -> RAANClassifier:
 
 def _with_attributes(plain: dict[str, Any]) -> RAANClassifier:
     """The classifier with all but its numbers."""
-    known = set(RAANClassifier().get_params(deep=False)) - {"encoder"}
+    known = set(RAANClassifier().get_params(deep=False)) - LEFT_OUT
     if set(plain["parameters"]) != known:
         raise CorruptModel(f"{MANIFEST}: the parameters {sorted(set(plain['parameters']) ^ known)} do not fit")
     classifier = RAANClassifier(**plain["parameters"])
@@ -86,6 +92,8 @@ def _with_attributes(plain: dict[str, Any]) -> RAANClassifier:
         classifier.n_features_in_ = int(plain["n_features_in"])
     if plain["feature_names_in"] is not None:
         classifier.feature_names_in_ = _column(plain["feature_names_in"])
+    stored = plain.get("preprocessing")
+    classifier.preprocessing_ = None if stored is None else Preprocessing.from_dict(stored)
     return classifier
 
 
@@ -116,9 +124,14 @@ def _frontier(stored: dict[str, Any]) -> Frontier:
     return Frontier(what, counts, Rule(aim, float(accuracy_drop)), reference)
 
 
-def _check_features(plain: dict[str, Any]) -> None:
-    """An error if the features that X is checked for are not as many as the network takes."""
+def _check_features(plain: dict[str, Any], preprocessing: Preprocessing | None) -> None:
+    """An error if the features that X is checked for, or made into, are not as many as the network takes."""
     (width, *_), _ = plain["widths"]
+    if preprocessing is not None:
+        made = len(preprocessing.feature_names)
+        if made != width:
+            raise CorruptModel(f"{MANIFEST}: the preprocessing makes {made} features; the network takes {width}")
+        return
     counted = plain["n_features_in"]
     named = counted if plain["feature_names_in"] is None else len(plain["feature_names_in"])
     if plain["encoder"] is None and (counted, named) != (width, width):

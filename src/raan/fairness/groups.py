@@ -139,8 +139,9 @@ def _as_array(column: object, argument: str) -> np.ndarray:
 
 
 def is_tensor(column: object) -> bool:
-    """Whether this is a tensor of torch, which is not imported here to find out."""
-    return type(column).__module__.split(".")[0] == "torch" and hasattr(column, "detach")
+    """Whether this is a tensor of torch, or of a kind made from it; torch is not imported here to find out."""
+    kinds = type(column).__mro__
+    return hasattr(column, "detach") and any(kind.__module__.split(".")[0] == "torch" for kind in kinds)
 
 
 def _tensor_as_array(tensor: Any, argument: str) -> np.ndarray:

@@ -9,6 +9,7 @@ from torch import Tensor
 from raan.data.table import Table
 from raan.methods.method import Scope, check_choice, hyperparameter
 from raan.methods.raan import BALANCES, TEMPERATURES
+from raan.methods.terms import dial
 from raan.methods.weighted import Weighted
 from raan.models.model import Model
 from raan.models.outputs import outputs
@@ -45,7 +46,7 @@ class ExactRAAN(Weighted):
                 for points, rows, warmth in zip(embedding, train, temperature, strict=True)
             ]
         )
-        strength = torch.as_tensor(self.strength, dtype=weight.dtype)[..., None]
+        strength = dial(self.strength, weight)[..., None]
         return (1 - strength) + strength * weight
 
 

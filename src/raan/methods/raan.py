@@ -9,6 +9,7 @@ from torch import Tensor
 from raan.data.batches import Batch
 from raan.data.table import Table
 from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
+from raan.methods.terms import dial
 from raan.models.model import Model
 from raan.neighbourhood.balance import Balance, anchor_weights
 from raan.neighbourhood.estimator import Dial, InnerEstimate, stochastic_objective
@@ -47,7 +48,7 @@ class RAAN(Method):
             [anchor_weights(table.label[rows], table.attribute[rows], self.balance) for rows in train]
         )
         anchor = model.parameters.new_zeros(runs, rows).scatter(1, train, weight.to(model.parameters))
-        average = InnerEstimate.unknown(runs, rows, dtype=model.parameters.dtype)
+        average = InnerEstimate.unknown(runs, rows, dtype=anchor.dtype, device=anchor.device)
         return Memory(torch.stack([*average, anchor], dim=-1), model.parameters.new_zeros(runs, 2))
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
@@ -67,7 +68,7 @@ class RAAN(Method):
             self.denominator_floor,
             log_kept=self.log_kept(batch, memory),
         )
-        strength = torch.as_tensor(self.strength, dtype=sample_loss.dtype)[..., None]
+        strength = dial(self.strength, sample_loss)[..., None]
         loss = sample_loss.lerp(estimated.term, strength).mean(-1)
         visits = torch.stack([(anchor_weight > 0).sum(-1), estimated.skipped.sum(-1)], dim=-1)
         average = torch.stack(estimated.average, dim=-1)

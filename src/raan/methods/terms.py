@@ -4,12 +4,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.pairs import dial
 
-
-def dial(value: Dial, like: Tensor) -> Float[Tensor, "*lead"]:
-    """A hyperparameter as a tensor of the kind of another: no axis, or one of runs."""
-    return torch.as_tensor(value, dtype=like.dtype, device=like.device)
+__all__ = ["dial", "membership", "same", "weighted_mean", "with_gradient"]
 
 
 def membership(code: Int[Tensor, "*lead"], count: int, like: Tensor) -> Float[Tensor, "*lead {count}"]:

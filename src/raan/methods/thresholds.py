@@ -43,7 +43,7 @@ class Thresholds:
     def probability(self, score: Float[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Float[Tensor, "row"]:
         """How often each row is given class 1, over the rules' draws."""
         rules = torch.tensor([*self.rules, UNKNOWN_RULE], dtype=torch.float64)  # -1 reads the last one
-        low, high, share_low, chance, coin = rules[attribute].unbind(-1)
+        low, high, share_low, chance, coin = rules.to(score.device)[attribute].unbind(-1)
         judged = share_low * (score > low) + (1 - share_low) * (score > high)
         return chance * coin + (1 - chance) * judged
 
@@ -51,7 +51,7 @@ class Thresholds:
         self, score: Float[Tensor, "row"], attribute: Int[Tensor, "row"], rng: np.random.Generator
     ) -> Int[Tensor, "row"]:
         """Class 0 or 1 for each row, drawn where the rules say so."""
-        draw = torch.from_numpy(rng.random(len(score)))
+        draw = torch.from_numpy(rng.random(len(score))).to(score.device)
         return (draw < self.probability(score, attribute)).long()
 
 
@@ -65,7 +65,9 @@ def fit_thresholds(
     check_choice("notion", notion, NOTIONS)
     _check(label, attribute)
     hulls = [
-        _Curve.of(score[attribute == a].double().numpy(), label[attribute == a].numpy() == 1).hull()
+        _Curve.of(
+            score[attribute == a].double().numpy(force=True), label[attribute == a].numpy(force=True) == 1
+        ).hull()
         for a in range(int(attribute.max()) + 1)
     ]
     return Thresholds(notion, _parity_rules(hulls) if notion == "DP" else _odds_rules(hulls))

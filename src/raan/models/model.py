@@ -13,6 +13,7 @@ from raan.data.batches import gather
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.models.encoder import Encoder
+from raan.models.modules import computing
 from raan.models.stack import Stack
 
 
@@ -43,6 +44,7 @@ class Model:
     parameters: Float[Tensor, "run parameter"]
     scaling: Scaling | None = None
     dropout: float = 0.0
+    precision: torch.dtype | None = None  # of products and convolutions, by autocast; None: the parameters' own
 
     @property
     def units(self) -> int:
@@ -63,8 +65,10 @@ class Model:
             encoder_keep, head_keep = torch.split(keep, [self.encoder.units, self.head.units], dim=-1)
         if self.scaling is not None:
             features = (features - self.scaling.centre).div_(self.scaling.spread)
-        embedding = self.encoder(parts[:first], features, encoder_keep)
-        return Output(embedding, self.head(parts[first:], embedding, head_keep))
+        with computing(features.device, self.precision):
+            embedding = self.encoder(parts[:first], features, encoder_keep)
+            logit = self.head(parts[first:], embedding, head_keep)
+        return Output(embedding.to(features.dtype), logit.to(features.dtype))  # what is made of them is in full
 
     def at(self, parameters: Float[Tensor, "run parameter"]) -> "Model":
         """The same model at other parameters."""

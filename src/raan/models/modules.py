@@ -6,6 +6,7 @@ nothing draws from torch's global generator. Buffers, and parameters with `requi
 """
 
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain
@@ -29,14 +30,22 @@ def fixed(module: nn.Module) -> nn.Module:
     return deepcopy(module).eval()
 
 
-def embed(module: nn.Module, samples: Shaped[np.ndarray, "row ..."]) -> Float[Tensor, "row dim"]:
-    """What a fixed module makes of samples of any shape, without gradients."""
-    with torch.no_grad():
-        output = run(module, as_input(module, samples), {})
+def embed(
+    module: nn.Module, samples: Shaped[np.ndarray, "row ..."], precision: torch.dtype | None = None
+) -> Float[Tensor, "row dim"]:
+    """What a fixed module makes of samples of any shape, without gradients; on its device, then on the CPU."""
+    given = as_input(module, samples)
+    with torch.no_grad(), computing(given.device, precision):
+        output = run(module, given, {})
     if not output.isfinite().all():
         raise ValueError(f"the encoder, {_name(module)}, gives nan or inf for some sample in X")
     dtype = torch.float64 if output.dtype == torch.float64 else torch.float32
     return output.to("cpu", dtype, copy=True)  # a part of the samples would hold on to the whole of them
+
+
+def computing(device: torch.device, precision: torch.dtype | None) -> AbstractContextManager[object]:
+    """Autocast where a precision is asked for."""
+    return nullcontext() if precision is None else torch.autocast(device.type, precision)
 
 
 def as_input(module: nn.Module, samples: Shaped[np.ndarray, "row ..."]) -> Shaped[Tensor, "row ..."]:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from raan.neighbourhood.pairs import Temperature, log_affinity, neighbourhood_loss, neighbours
+from raan.neighbourhood.pairs import Temperature, dial, log_affinity, neighbourhood_loss, neighbours
 
 Dial = float | Float[Tensor, "*#lead"]
 """A hyperparameter: one number, or one for each run."""
@@ -23,9 +23,12 @@ class InnerEstimate(NamedTuple):
     neighbourhood_loss: Float[Tensor, "*lead row"]  # u1 / u2
 
     @staticmethod
-    def unknown(*shape: int, dtype: torch.dtype = torch.float32) -> "InnerEstimate":
+    def unknown(
+        *shape: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None
+    ) -> "InnerEstimate":
         """The estimate of anchors that were never visited."""
-        return InnerEstimate(torch.full(shape, -torch.inf, dtype=dtype), torch.zeros(shape, dtype=dtype))
+        values = (torch.full(shape, value, dtype=dtype, device=device) for value in (-torch.inf, 0.0))
+        return InnerEstimate(*values)
 
 
 class BatchPairs(NamedTuple):
@@ -76,14 +79,13 @@ def moving_average(
     floor is on u2, the mean affinity, and leaves u1 alone. Of the old average 1 - averaging_rate is kept, unless
     `log_kept` says how much (in the log).
     """
-    rate = torch.as_tensor(averaging_rate, dtype=estimate.log_denominator.dtype)[..., None]
+    rate, least = (dial(each, estimate.log_denominator)[..., None] for each in (averaging_rate, denominator_floor))
     first = average.log_denominator == -torch.inf
     new = estimate.log_denominator + torch.where(first, 0, rate.log())
     kept = (-rate).log1p() if log_kept is None else log_kept
     log_denominator = torch.logaddexp(average.log_denominator + kept, new)
     loss = average.neighbourhood_loss.lerp(estimate.neighbourhood_loss, (new - log_denominator).exp())
-    floor = torch.as_tensor(denominator_floor, dtype=rate.dtype)[..., None].log()
-    floored = torch.maximum(log_denominator, floor)
+    floored = torch.maximum(log_denominator, least.log())
     seen = estimate.log_denominator > -torch.inf
     return InnerEstimate(
         torch.where(seen, floored, average.log_denominator),

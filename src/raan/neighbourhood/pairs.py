@@ -16,6 +16,12 @@ NEAREST = 1e-9
 """The temperature that stands for 0: so cold that only the nearest neighbours (ties share) have weight."""
 
 
+def dial(value: Temperature, like: Tensor) -> Float[Tensor, "*lead"]:
+    """A hyperparameter as a tensor of the kind and on the device of another: no axis, or one of runs."""
+    # A number is made where it is needed: a copy from the host would wait for the device.
+    return value.to(like) if isinstance(value, Tensor) else like.new_full((), value)
+
+
 def unit(embedding: Float[Tensor, "*lead row dim"]) -> Float[Tensor, "*lead row dim"]:
     """The embedding at unit length, as Lemma 1 assumes, whatever finite scale it has; a zero vector stays zero.
 
@@ -50,7 +56,7 @@ def log_affinity(
     The scale cancels in every ratio. At temperature 0 the nearest neighbour is a choice, which has no slope.
     """
     direction = unit(embedding)
-    warmth = torch.as_tensor(temperature, dtype=direction.dtype)[..., None, None]
+    warmth = dial(temperature, direction)[..., None, None]
     direction = torch.where(warmth == 0, direction.detach(), direction)
     return (direction @ direction.mT - 1) / warmth.clamp(min=NEAREST)
 
@@ -83,5 +89,5 @@ def robust_value(
     """
     count = neighbour.sum(-1, keepdim=True)
     surprise = torch.xlogy(pair_weight, pair_weight * count)
-    warmth = torch.as_tensor(temperature, dtype=similarity.dtype)[..., None]
+    warmth = dial(temperature, similarity)[..., None]
     return (pair_weight * similarity).sum(-1) - warmth * surprise.sum(-1)

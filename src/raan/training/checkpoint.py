@@ -25,10 +25,12 @@ class Checkpoint:
     """The stages of a training so far, by name, in a file that is written whole or not at all.
 
     `key` stands for all that the training depends on: a file of another key is refused. Without a file nothing is
-    kept.
+    kept. Whatever device it was written from, the stages are on the one given.
     """
 
-    def __init__(self, file: str | PathLike[str] | None, key: str) -> None:
+    def __init__(
+        self, file: str | PathLike[str] | None, key: str, device: torch.device = torch.device("cpu")
+    ) -> None:
         self.file, self.key = None if file is None else File(file), key
         self.stages: dict[str, Finish] = {}
         if self.file is not None and self.file.exists():
@@ -36,7 +38,7 @@ class Checkpoint:
             if content["key"] != key:
                 came = f"is {self.file}, written by a training with other parameters or data"
                 raise InputError(Option("checkpoint"), came, "one of the same", "delete it to begin anew")
-            self.stages = {name: _finish(stage) for name, stage in content["stages"].items()}
+            self.stages = {name: _finish(stage, device) for name, stage in content["stages"].items()}
 
     def keep(self, stage: str) -> Callable[[Finish], None]:
         """What writes the file, to be called with what the stage has come to."""
@@ -73,29 +75,29 @@ def _plain(finish: Finish) -> dict[str, Any]:
     return {
         "epoch": state.epoch,
         "step": state.step,
-        "parameters": state.parameters,
-        "moments": tuple(state.moments),
-        "memory": tuple(state.memory),
-        "failed": state.failed,
+        "parameters": state.parameters.cpu(),
+        "moments": tuple(part.cpu() for part in state.moments),
+        "memory": tuple(part.cpu() for part in state.memory),
+        "failed": state.failed.cpu(),
         "points": [(it.step, _tensor(it.validation_counts), _tensor(it.test_counts)) for it in path.points],
-        "choice": (_tensor(path.wish), path.chosen, path.chosen_step),
+        "choice": (_tensor(path.wish), path.chosen.cpu(), path.chosen_step.cpu()),
     }
 
 
-def _finish(content: dict[str, Any]) -> Finish:
+def _finish(content: dict[str, Any], device: torch.device) -> Finish:
     """The finish of which `_plain` made the content."""
     points = tuple(Point(step, *map(_array, counts)) for step, *counts in content["points"])
     wish, *choice = content["choice"]
     state = State(
         content["epoch"],
         content["step"],
-        content["parameters"],
-        Moments(*content["moments"]),
-        Memory(*content["memory"]),
-        content["failed"],
+        content["parameters"].to(device),
+        Moments(*(part.to(device) for part in content["moments"])),
+        Memory(*(part.to(device) for part in content["memory"])),
+        content["failed"].to(device),
         points[-1],
     )
-    return Finish(state, Path(points, _array(wish), *choice))
+    return Finish(state, Path(points, _array(wish), *(part.to(device) for part in choice)))
 
 
 def _tensor(array: np.ndarray | None) -> Tensor | None:

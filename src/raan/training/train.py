@@ -16,6 +16,7 @@ from raan.data.table import Table
 from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
+from raan.neighbourhood.pairs import dial
 from raan.training.evaluate import group_counts
 from raan.training.path import Path, Point, extend
 from raan.training.update import Moments, Update
@@ -181,10 +182,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
     # The loop writes into parameters and moments of its own; the state it came from stays as it was.
     parameters, moments = state.parameters.clone(), Moments(*(part.clone() for part in state.moments))
     room = torch.empty_like(parameters)
-    rate, penalty = (
-        torch.as_tensor(each, dtype=parameters.dtype).reshape(-1, 1)
-        for each in (schedule.learning_rate, schedule.l2)
-    )
+    rate, penalty = (dial(each, parameters).reshape(-1, 1) for each in (schedule.learning_rate, schedule.l2))
     penalised = bool(penalty.any())
     for batch in stretch:
         step += 1
