@@ -17,9 +17,10 @@ from benchmarks import frontier
 from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
+from raan.report.measures import spread, two_places
 from raan.report.outline import readings_of
 from raan.report.pictures import told
-from raan.report.reading import Reading
+from raan.report.reading import Reading, level, lost
 from raan.report.text import markdown_report
 from raan.report.words import headline
 from raan.studies import FOLDER
@@ -175,11 +176,11 @@ def _filled(text: str, name: str, table: str) -> str:
 
 
 def _summary(file: Path) -> Iterator[str]:
-    """A row for each method: accuracy and worst group in every data set and style, the paper's beside it."""
+    """A row for each method: its worst group in every data set and style, what was lost, the paper's beside it."""
     content = _content(file)
     readings = readings_of(content)
     names = dict.fromkeys(name for reading in readings for name in reading.comparison.methods)
-    yield "| | " + " | ".join(f"{reading.name} | the paper" for reading in readings) + " |"
+    yield "| ± s.d. (lost) | " + " | ".join(f"{reading.name} | the paper" for reading in readings) + " |"
     yield "|---" * (1 + 2 * len(readings)) + "|"
     for name in names:
         cells = [cell for reading in readings for cell in _cells(reading, name, content.paper or {})]
@@ -187,15 +188,14 @@ def _summary(file: Path) -> Iterator[str]:
 
 
 def _cells(reading: Reading, name: str, paper: Paper) -> tuple[str, str]:
-    """Ours, accuracy in brackets, and the paper's."""
+    """Ours, in brackets the points of accuracy lost on test rows, and the paper's."""
     comparison = reading.comparison
     theirs = paper.get((comparison.data, comparison.style, name))
     paper_says = f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
     if name not in reading.chosen:
         return "", paper_says
-    test = reading.chosen[name].test
-    worst, accuracy = 100 * test.worst_group_accuracy, 100 * test.accuracy
-    return f"{worst.mean():.1f} ± {worst.std(ddof=1):.1f} ({accuracy.mean():.1f})", paper_says
+    choice = reading.chosen[name]
+    return f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})", paper_says
 
 
 def main() -> None:
