@@ -6,6 +6,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -60,15 +61,25 @@ def _with_results() -> list[Path]:
 
 @cache
 def _content(file: Path) -> Content:
-    """What a study's report is made from."""
-    return load([file], results=RESULTS)
+    """What a study's report is made from: its runs, and plain training with a threshold where that was run."""
+    beside = _beside(file)
+    whole = load([file, beside] if beside else [file], results=RESULTS)
+    return replace(whole, title=read_study(file).title)
+
+
+def _beside(file: Path) -> Path | None:
+    """The runs of benchmarks.threshold that stand beside a study's own."""
+    path = RESULTS / f"{file.stem}-threshold.jsonl.gz"
+    return path if path.exists() else None
 
 
 def _page(file: Path) -> str:
     """A study's report in Markdown, with the command that makes it."""
     name = file.stem
-    text = markdown_report(_content(file))
-    return f"{text}\nMade by `raan study {name}` and `raan report {name} --format md`.\n"
+    text, beside = markdown_report(_content(file)), _beside(file)
+    more = f" {beside.relative_to(ROOT)}" if beside else ""
+    runs = f"`raan study {name}`" + (", `python -m benchmarks.threshold`" if beside else "")
+    return f"{text}\nMade by {runs} and `raan report {name}{more} --format md`.\n"
 
 
 def _index() -> str:

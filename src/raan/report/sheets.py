@@ -34,6 +34,7 @@ _OUTSIDE = {
     "Logistic": ("nothing", "none", "none", "none"),
     "AANReweighting": ("the training weights and the threshold", "attribute", "attribute", "none"),
     "FairFrontier": ("the decisions", "attribute", "attribute", "none"),
+    "Plain + threshold": ("nothing: its threshold is chosen", "none", "none", "none"),
 }
 """What is not a network states nothing of itself."""
 
