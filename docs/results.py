@@ -23,7 +23,7 @@ from raan.report.outline import readings_of
 from raan.report.pictures import told
 from raan.report.reading import Reading, level, lost
 from raan.report.text import markdown_report
-from raan.report.words import headline
+from raan.report.words import headline, sureness
 from raan.studies import FOLDER
 from raan.study.study import read_study
 
@@ -88,7 +88,7 @@ def _index() -> str:
     for file in _with_results():
         content = _content(file)
         lines += [f"## [{content.title}]({file.stem}.md)", ""]
-        lines += [f"- {reading.name}: {headline(reading)}" for reading in readings_of(content)]
+        lines += [f"- {reading.name}: {headline(reading)} {sureness(reading)}" for reading in readings_of(content)]
         lines += [""]
     for file in sorted(RESULTS.glob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))

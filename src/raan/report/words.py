@@ -141,11 +141,11 @@ def _against_best(reading: Reading, pick: str) -> str:
     )
 
 
-def _tested(several_: Mapping[str, Difference], which: str) -> str:
+def _tested(held: Mapping[str, Difference], which: str) -> str:
     """A p-value, and what is left of it after Holm's correction for all that were compared."""
-    p = f"p = {p_value(several_[which].p_value)}"
-    if len(several_) > 1:
-        p += f" ({p_value(corrected(several_)[which])} corrected for {len(several_)} rivals)"
+    p = f"p = {p_value(held[which].p_value)}"
+    if len(held) > 1:
+        p += f" ({p_value(corrected(held)[which])} corrected for {len(held)} rivals)"
     return p.replace("p = <", "p <")
 
 
