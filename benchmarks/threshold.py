@@ -38,7 +38,7 @@ def main() -> None:
     study = read_study("table-2")
     first = {pack.data.title: pack for pack in reversed(packs(study)) if pack.style == study.first.style}
     with one_thread(), TemporaryDirectory() as store, write_whole(RESULTS) as part:
-        lines = []
+        lines: list[str] = []
         for title in (data.title for data in study.data):
             problem = problem_of(first[title])
             model = start_of(first[title], problem, Path(store))
