@@ -6,6 +6,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -17,11 +18,12 @@ from benchmarks import celeba_page, frontier
 from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
+from raan.report.measures import spread, two_places
 from raan.report.outline import readings_of
 from raan.report.pictures import told
-from raan.report.reading import Reading
+from raan.report.reading import Reading, level, lost
 from raan.report.text import markdown_report
-from raan.report.words import headline
+from raan.report.words import headline, sureness
 from raan.studies import FOLDER
 from raan.study.study import read_study
 
@@ -62,15 +64,25 @@ def _with_results() -> list[Path]:
 
 @cache
 def _content(file: Path) -> Content:
-    """What a study's report is made from."""
-    return load([file], results=RESULTS)
+    """What a study's report is made from: its runs, and plain training with a threshold where that was run."""
+    beside = _beside(file)
+    whole = load([file, beside] if beside else [file], results=RESULTS)
+    return replace(whole, title=read_study(file).title)
+
+
+def _beside(file: Path) -> Path | None:
+    """The runs of benchmarks.threshold that stand beside a study's own."""
+    path = RESULTS / f"{file.stem}-threshold.jsonl.gz"
+    return path if path.exists() else None
 
 
 def _page(file: Path) -> str:
     """A study's report in Markdown, with the command that makes it."""
     name = file.stem
-    text = markdown_report(_content(file))
-    return f"{text}\nMade by `raan study {name}` and `raan report {name} --format md`.\n"
+    text, beside = markdown_report(_content(file)), _beside(file)
+    more = f" {beside.relative_to(ROOT)}" if beside else ""
+    runs = f"`raan study {name}`" + (", `python -m benchmarks.threshold`" if beside else "")
+    return f"{text}\nMade by {runs} and `raan report {name}{more} --format md`.\n"
 
 
 def _index() -> str:
@@ -79,7 +91,7 @@ def _index() -> str:
     for file in _with_results():
         content = _content(file)
         lines += [f"## [{content.title}]({file.stem}.md)", ""]
-        lines += [f"- {reading.name}: {headline(reading)}" for reading in readings_of(content)]
+        lines += [f"- {reading.name}: {headline(reading)} {sureness(reading)}" for reading in readings_of(content)]
         lines += [""]
     if celeba_page.page():
         lines += ["## [CelebA, trained through](celeba-end-to-end.md)", ""]
@@ -181,11 +193,11 @@ def _filled(text: str, name: str, table: str) -> str:
 
 
 def _summary(file: Path) -> Iterator[str]:
-    """A row for each method: accuracy and worst group in every data set and style, the paper's beside it."""
+    """A row for each method: its worst group in every data set and style, what was lost, the paper's beside it."""
     content = _content(file)
     readings = readings_of(content)
     names = dict.fromkeys(name for reading in readings for name in reading.comparison.methods)
-    yield "| | " + " | ".join(f"{reading.name} | the paper" for reading in readings) + " |"
+    yield "| ± s.d. (lost) | " + " | ".join(f"{reading.name} | the paper" for reading in readings) + " |"
     yield "|---" * (1 + 2 * len(readings)) + "|"
     for name in names:
         cells = [cell for reading in readings for cell in _cells(reading, name, content.paper or {})]
@@ -193,15 +205,14 @@ def _summary(file: Path) -> Iterator[str]:
 
 
 def _cells(reading: Reading, name: str, paper: Paper) -> tuple[str, str]:
-    """Ours, accuracy in brackets, and the paper's."""
+    """Ours, in brackets the points of accuracy lost on test rows, and the paper's."""
     comparison = reading.comparison
     theirs = paper.get((comparison.data, comparison.style, name))
     paper_says = f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
     if name not in reading.chosen:
         return "", paper_says
-    test = reading.chosen[name].test
-    worst, accuracy = 100 * test.worst_group_accuracy, 100 * test.accuracy
-    return f"{worst.mean():.1f} ± {worst.std(ddof=1):.1f} ({accuracy.mean():.1f})", paper_says
+    choice = reading.chosen[name]
+    return f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})", paper_says
 
 
 def main() -> None:

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from raan.fairness.rule import Rule
+from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.content import Content
 from raan.report.outline import readings_of
 from raan.report.sheets import (
-    budget_table,
     chosen_table,
     differences_table,
     feature_table,
@@ -16,6 +17,8 @@ from raan.report.sheets import (
     key_table,
     weight_table,
 )
+from raan.results.budgets import expected
+from raan.results.spending import spend
 from report.records import as_records, explanation, line, study
 
 
@@ -51,7 +54,7 @@ def test_levels_are_mean_deviation_and_interval_and_the_best_is_bold(reading):
 
 def test_the_papers_number_stands_beside_ours(reading):
     sheet = key_table(reading, {("meps", "adam", "RL-RAAN"): (43.2, 1.1), ("meps", "sgd", "RAAN"): (1, 1)})
-    assert sheet.header[2:4] == ("worst group %", "worst group % in the paper")
+    assert sheet.header[3:5] == ("worst group %", "worst group % in the paper")
     shown = {name: cell.text for name, cell in column(sheet, "worst group % in the paper").items()}
     assert shown == {**dict.fromkeys(shown, "–"), "RL-RAAN": "43.2 ± 1.1"}
     assert "paper" not in "".join(key_table(reading).header)
@@ -74,6 +77,69 @@ def test_differences_are_paired_against_vanilla_and_against_the_best_other(readi
         assert row[2].text == (f"{test.pvalue:.3f}" if test.pvalue >= 0.001 else "< 0.001")
         low, high = test.confidence_interval()
         assert row[1].tone == ("gain" if low > 0 else "loss" if high < 0 else "")
+
+
+def test_beside_each_p_value_stands_the_one_corrected_for_the_number_of_rivals(reading):
+    sheet = differences_table(reading)
+    value = {name: choice.test.worst_group_accuracy for name, choice in reading.chosen.items()}
+    for row in sheet.rows[1:]:
+        name = row[0].text
+        against_vanilla = {each: stats.ttest_rel(value[each], value["Vanilla"]).pvalue for each in reading.rivals}
+        against_all = {each: stats.ttest_rel(value[name], value[each]).pvalue for each in value if each != name}
+        rival = row[5].note.rpartition("against ")[2]
+        for cell, tested, which in ((row[2], against_vanilla, name), (row[6], against_all, rival)):
+            smaller = sorted(tested.values()).index(tested[which])
+            corrected = max(
+                min(1, (3 - rank) * p) for rank, p in enumerate(sorted(tested.values())[: smaller + 1])
+            )
+            assert cell.note == (f"{corrected:.3f}" if corrected >= 0.001 else "< 0.001")
+
+
+def test_what_was_lost_on_test_rows_stands_beside_what_was_on_validation_rows(reading):
+    cells = column(key_table(reading), "lost (on validation rows)")
+    assert cells["plain training"].text == "–"
+    for name, choice in reading.chosen.items():
+        for shown, part in ((cells[name].text, "test"), (cells[name].note, "validation")):
+            by_hand = 100 * (getattr(reading.start, part).accuracy - getattr(choice, part).accuracy).mean()
+            assert float(shown.replace("−", "-")) == pytest.approx(by_hand, abs=0.005001)
+
+
+def test_the_regime_is_told_where_it_is_known(reading):
+    assert "attribute" not in key_table(reading).caption
+    lines = study(("Vanilla", "RAAN"), ("adam",), seeds=2, candidates=2)
+    for name, said in (("adult", "; the attribute is a feature"), ("celeba", "; the attribute is not a feature")):
+        known = [{**each, "configuration": {**each["configuration"], "data": {"name": name}}} for each in lines]
+        (told,) = readings_of(Content("", as_records(known)))
+        assert key_table(told).caption.endswith(said)
+        assert loss_table(told).caption.endswith(said)
+
+
+def test_fewer_configurations_are_shown_where_budgets_differ():
+    lines = study(("Vanilla",), ("adam",), seeds=2, candidates=2) + study(
+        ("RAAN",), ("adam",), seeds=2, candidates=4
+    )
+    (reading,) = readings_of(Content("", as_records(lines)))
+    sheet = subset_table(reading)
+    assert sheet.header == ("method", "3 configurations", "all")
+    rows = {row[0].text: row[1:] for row in sheet.rows}
+    assert rows["Vanilla"][0].text == "–"
+    mean = expected(reading.comparison.methods["RAAN"], reading.comparison.rule, reading.aim, 3)
+    assert rows["RAAN"][0].text == f"{100 * mean:.1f}"
+    assert (rows["RAAN"][1].note, rows["Vanilla"][1].note) == ("4", "2")
+    (alike,) = readings_of(Content("", as_records(study(styles=("adam",), seeds=2))))
+    assert subset_table(alike) is None
+
+
+def test_the_aim_is_read_at_the_same_loss_of_accuracy_where_the_rule_minds_it(reading):
+    rows = {row[0].text: row[1:] for row in loss_table(reading).rows}
+    for method, paths in reading.comparison.methods.items():
+        curve = spend(paths, reading.comparison.rule, reading.aim)
+        for cell, loss in zip(rows[method], (0.005, 0.01, 0.02), strict=False):
+            assert cell.text == (f"{100 * curve.at(loss):.1f}" if curve.lost.max() >= loss else "–")
+    (careless,) = readings_of(
+        Content("", as_records(study(("RAAN",), ("adam",), seeds=2)), rule=Rule("worst_group", 1.0))
+    )
+    assert loss_table(careless) is None
 
 
 def test_groups_are_told_with_their_change(reading):

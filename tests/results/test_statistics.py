@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raan.results.statistics import difference, estimate
+from raan.results.statistics import difference, estimate, holm
 
 
 def test_the_estimate_is_the_mean_the_sample_deviation_and_the_t_interval_of_the_books():
@@ -43,3 +43,16 @@ def test_an_undefined_seed_makes_the_estimate_undefined_never_zero():
     assert math.isnan(found.estimate.mean)
     assert math.isnan(found.p_value)
     assert not found.estimate.settled
+
+
+def test_holms_correction_is_that_of_the_books():
+    # Ordered, they are multiplied by 4, 3, 2 and 1, and none falls below one before it.
+    assert holm([0.01, 0.04, 0.03, 0.005]) == pytest.approx([0.03, 0.06, 0.06, 0.02])
+    assert holm([0.6, 0.7]) == [1.0, 1.0]
+    assert holm([0.03]) == [0.03]
+
+
+def test_runs_that_do_not_differ_stay_without_a_p_value_and_count_as_a_comparison():
+    found = holm([math.nan, 0.02, 0.2])
+    assert math.isnan(found[0])
+    assert found[1:] == pytest.approx([0.06, 0.4])

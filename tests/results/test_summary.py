@@ -95,6 +95,32 @@ def test_all_methods_of_a_seed_start_from_the_same_point_and_without_vanilla_it_
     np.testing.assert_allclose(choice.test.accuracy, raan)
 
 
+def named(name, method, *places):
+    """A run of a method that its study calls by another name."""
+    run = line(name, *places)
+    return {**run, "configuration": {"method": method, **run["configuration"]}}
+
+
+def test_the_baseline_is_known_by_its_method_whatever_the_study_calls_it():
+    lines = [
+        named(name, method, seed) for seed in range(3) for name, method in (("Ours", "RAAN"), ("ERM", "Vanilla"))
+    ]
+    (comparison,) = comparisons(as_records(lines))
+    assert list(comparison.methods) == ["ERM", "Ours"]
+    name, choice = baseline(comparison)
+    assert name == "ERM"
+    assert (
+        choice.test.accuracy.tolist() == choose(comparison.methods["ERM"], comparison.rule).test.accuracy.tolist()
+    )
+
+
+def test_of_several_plain_methods_the_one_of_that_name_is_the_baseline_or_none():
+    both = [named("Vanilla", "Vanilla"), named("Slower", "Vanilla", 0, 1)]
+    assert baseline(comparisons(as_records(both[::-1]))[0])[0] == "Vanilla"
+    ablated = [named("Vanilla, rate 1", "Vanilla"), named("Vanilla, rate 2", "Vanilla", 0, 1), line("RAAN")]
+    assert baseline(comparisons(as_records(ablated))[0])[0] == "plain training"
+
+
 def test_data_sets_and_styles_are_apart_and_vanilla_comes_first():
     lines = [line("RAAN"), line("Vanilla"), line("RAAN", style="sgd"), line("RAAN", data="adult")]
     found = comparisons(as_records(lines))

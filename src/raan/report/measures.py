@@ -36,6 +36,12 @@ def signed(share: float) -> str:
     return "0.0" if text in ("+0.0", "-0.0") else text.replace("-", "−")
 
 
+def two_places(share: float) -> str:
+    """A share in points to two places, as small losses need it."""
+    text = NOTHING if math.isnan(share) else f"{100 * share:.2f}".replace("-", "−")
+    return "0.00" if text == "−0.00" else text
+
+
 def points(share: float) -> str:
     """`1 point`, `0.5 points`."""
     return f"{100 * share:g} point{'' if share == 0.01 else 's'}"

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.charts import Chart
 from raan.report.content import Content
 from raan.report.explanation_charts import feature_chart, map_chart, weight_chart
@@ -11,7 +12,6 @@ from raan.report.measures import group_name, rule_in_words, several
 from raan.report.method_charts import group_chart, path_charts, trade_off_charts
 from raan.report.reading import Reading, read
 from raan.report.sheets import (
-    budget_table,
     chosen_table,
     differences_table,
     feature_table,
@@ -23,7 +23,8 @@ from raan.report.sheets import (
 from raan.report.tables import Table
 from raan.report.words import caveats, headline, sureness, who_gains
 from raan.results.records import Record
-from raan.results.summary import BASELINE, comparisons
+from raan.results.regime import WORDS
+from raan.results.summary import BASELINES, comparisons, plain_method
 
 Figures = dict[str, Chart]
 """Charts by the ids of their places in the page."""
@@ -38,6 +39,7 @@ class Section:
     headline: str
     sureness: str
     rule: str
+    regime: str
     caveats: Sequence[str]
     gains: Sequence[str]
     methods: Sequence[str]
@@ -47,9 +49,16 @@ class Section:
     groups: Table
     chosen: Table
     budget: Table
+    subsets: Table | None
+    losses: Table | None
     trade_offs: Figures
     changes: Figures
     paths: Figures
+
+    @property
+    def optional(self) -> list[Table]:
+        """The tables that some sections have."""
+        return [each for each in (self.losses, self.subsets) if each]
 
 
 @dataclass(frozen=True)
@@ -90,7 +99,8 @@ class Outline:
     def tables(self) -> list[Table]:
         """All tables of the report but those that stand for a figure."""
         of_sections = [
-            [each.levels, each.differences, each.groups, each.chosen, each.budget] for each in self.sections
+            [each.levels, *each.optional, each.differences, each.groups, each.chosen, each.budget]
+            for each in self.sections
         ]
         of_weights = [[each.cells, *([each.features] if each.features else [])] for each in self.weights]
         return [table for part in (*of_sections, *of_weights, [self.information]) for table in part]
@@ -130,8 +140,8 @@ def readings_of(content: Content) -> list[Reading]:
 
 
 def numbered(records: Sequence[Record]) -> dict[str, int]:
-    """The number of each method, Vanilla's first, in the records' order: its colour and marker."""
-    names = dict.fromkeys((BASELINE, *(record.method for record in records)))
+    """The number of each method, the plain one's first, in the records' order: its colour and marker."""
+    names = dict.fromkeys((plain_method(records) or BASELINES[0], *(record.method for record in records)))
     present = {record.method for record in records}
     return {name: number for number, name in enumerate(names) if name in present}
 
@@ -144,6 +154,7 @@ def _section(id: str, reading: Reading, content: Content, numbers: Mapping[str, 
         headline=headline(reading),
         sureness=sureness(reading),
         rule=rule_in_words(reading.comparison.rule),
+        regime=WORDS[reading.regime],
         caveats=caveats(reading),
         gains=[who_gains(reading, pick)] if pick else [],
         methods=tuple(reading.chosen),
@@ -153,6 +164,8 @@ def _section(id: str, reading: Reading, content: Content, numbers: Mapping[str, 
         groups=group_table(reading),
         chosen=chosen_table(reading),
         budget=budget_table(reading),
+        subsets=subset_table(reading),
+        losses=loss_table(reading),
         trade_offs=_named(f"{id}-trade-off", trade_off_charts(reading, numbers)),
         changes=_named(f"{id}-groups", [group_chart(reading, numbers)] if reading.rivals else []),
         paths=_named(f"{id}-path", path_charts(reading, numbers)),
@@ -199,7 +212,8 @@ def _about(records: Sequence[Record]) -> str:
 
 def _known(records: Sequence[Record]) -> dict[str, tuple[str, Mapping[str, Any]]]:
     """For each method as the study calls it, the name it has here and the hyperparameters of a run."""
-    ordered = sorted(records, key=lambda record: record.method != BASELINE)
+    plain = plain_method(records)
+    ordered = sorted(records, key=lambda record: record.method != plain)
     return {
         record.method: (str(record.configuration.get("method", record.method)), record.hyperparameters)
         for record in ordered

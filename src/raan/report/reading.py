@@ -9,8 +9,9 @@ from jaxtyping import Float
 
 from raan.fairness.aims import AIMS, Measure
 from raan.fairness.rule import ALLOWANCES, Rule
-from raan.results.statistics import Difference, Estimate, estimate
-from raan.results.summary import BASELINE, Choice, Comparison, baseline, choose, paired, start
+from raan.results.regime import Regime, regime_of_all
+from raan.results.statistics import Difference, Estimate, estimate, holm
+from raan.results.summary import Choice, Comparison, baseline, choose, paired, start
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +41,11 @@ class Reading:
         """The data set, and the style where there is one."""
         return ", ".join(filter(None, (self.comparison.data, self.comparison.style)))
 
+    @property
+    def regime(self) -> Regime | None:
+        """Whether the attribute is a feature of the models; None if that is not known."""
+        return regime_of_all(self.comparison.records)
+
 
 def read(comparison: Comparison, saved: str = "") -> Reading | None:
     """What the comparison's rule chooses; None where no method has a seed that all of its candidates have."""
@@ -49,7 +55,7 @@ def read(comparison: Comparison, saved: str = "") -> Reading | None:
     return Reading(
         comparison,
         comparison.rule.goal,
-        start(comparison.methods[BASELINE if name == BASELINE else next(iter(comparison.methods))]),
+        start(next(iter(comparison.methods.values()))),
         {method: choose(paths, comparison.rule) for method, paths in comparison.methods.items()},
         name,
         held_against,
@@ -67,6 +73,25 @@ def shift(ours: Choice, theirs: Choice, measure: Measure) -> Difference:
     return paired(ours, theirs, lambda choice: measure.of(choice.test))
 
 
+def lost(reading: Reading, choice: Choice, part: str = "test") -> Estimate:
+    """The accuracy that plain training has and the choice has not, on "test" or "validation" rows, over seeds."""
+    return paired(reading.start, choice, lambda each: np.asarray(getattr(each, part).accuracy)).estimate
+
+
+def corrected(several: Mapping[str, Difference]) -> dict[str, float]:
+    """The p-values of several differences, corrected for their number by Holm's rule."""
+    return dict(zip(several, holm([each.p_value for each in several.values()]), strict=True))
+
+
+def against_others(reading: Reading, method: str) -> dict[str, Difference]:
+    """The method's aim held against that of every other, seed by seed."""
+    return {
+        other: shift(reading.chosen[method], choice, reading.aim)
+        for other, choice in reading.chosen.items()
+        if other != method
+    }
+
+
 def best(reading: Reading, methods: tuple[str, ...], part: str = "test") -> str | None:
     """The method with the best mean of the aim on "test" or "validation" rows; an undefined mean is never best."""
     means = {
@@ -79,8 +104,13 @@ def best(reading: Reading, methods: tuple[str, ...], part: str = "test") -> str 
 
 def group_sizes(reading: Reading) -> Float[np.ndarray, "label attribute"]:
     """The number of test rows of each class and attribute value, on average over seeds."""
+    return np.asarray(cell_rows(reading, "test").mean(0))
+
+
+def cell_rows(reading: Reading, part: str) -> Float[np.ndarray, "seed label attribute"]:
+    """The number of "validation" or "test" rows of each class and attribute value, for each seed."""
     paths = next(iter(reading.comparison.methods.values()))
-    return np.asarray(paths.test[0, 0].sum(-1).mean(0)[:, :-1])
+    return np.asarray(getattr(paths, part)[0, 0].sum(-1)[..., :-1])
 
 
 def trade_off(reading: Reading, aim: str) -> dict[str, dict[float, Choice]]:

@@ -1,7 +1,7 @@
 """The tables of a report."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from raan.fairness.aims import ACCURACY, MEASURES, Measure
@@ -16,13 +16,15 @@ from raan.report.measures import (
     several,
     signed,
     spread,
+    two_places,
     written,
 )
-from raan.report.reading import Reading, best, group_sizes, level, shift
+from raan.report.reading import Reading, against_others, best, corrected, group_sizes, level, lost, shift
 from raan.report.tables import Cell, Table, Tone, table
 from raan.report.words import group_changes
+from raan.results.regime import BRIEFLY
 from raan.results.statistics import Difference, Estimate
-from raan.results.summary import Choice, Paths, varying
+from raan.results.summary import Choice, varying
 
 PLAIN = "plain training"
 """The row that all methods start from."""
@@ -32,6 +34,7 @@ _OUTSIDE = {
     "Logistic": ("nothing", "none", "none", "none"),
     "AANReweighting": ("the training weights and the threshold", "attribute", "attribute", "none"),
     "FairFrontier": ("the decisions", "attribute", "attribute", "none"),
+    "Plain + threshold": ("nothing: its threshold is chosen", "none", "none", "none"),
 }
 """What is not a network states nothing of itself."""
 
@@ -50,28 +53,45 @@ def key_table(reading: Reading, paper: Paper | None = None) -> Table:
         for method, choice in choices.items()
     ]
     header = ["method", *(f"{measure.short} %" for measure in MEASURES)]
+    lose = 1 + MEASURES.index(ACCURACY) + 1
+    header.insert(lose, "lost (on validation rows)")
+    for row, choice in zip(rows, choices.values(), strict=True):
+        row.insert(lose, _lost(reading, choice))
     if theirs:
-        beside = 2 + MEASURES.index(reading.aim)
+        beside = header.index(f"{reading.aim.short} %") + 1
         header.insert(beside, f"{reading.aim.short} % in the paper")
         for row, method in zip(rows, ("", *reading.chosen), strict=True):
             row.insert(beside, _of_paper(theirs.get(method)))
     seeds = _seeds({len(choice.seeds) for choice in reading.chosen.values()})
-    return table(f"{reading.name}: test rows, mean ± standard deviation over {seeds}, 95 % interval", header, rows)
+    regime = f"; {BRIEFLY[reading.regime]}" if reading.regime else ""
+    return table(
+        f"{reading.name}: test rows, mean ± standard deviation over {seeds}, 95 % interval; lost are points of "
+        f"plain training's accuracy{regime}",
+        header,
+        rows,
+    )
 
 
 def differences_table(reading: Reading) -> Table:
-    """Every method against the baseline and against the best of the other methods, paired over seeds."""
+    """Every method against the baseline and against the best of the other methods, paired over seeds.
+
+    Beside each p-value is the one that Holm's rule makes of it: against the baseline for as many tests as there
+    are methods held against it, against the best other for as many as there are others that might have been it.
+    """
     aim = reading.aim
     header = (
         "method",
         f"{aim.short} against {reading.against}",
-        "p",
+        "p (Holm)",
         f"accuracy against {reading.against}",
-        "p",
+        "p (Holm)",
         f"{aim.short} against the best other",
-        "p",
+        "p (Holm)",
     )
-    caption = f"{reading.name}: differences in points, paired over seeds, with 95 % intervals and paired t-tests"
+    caption = (
+        f"{reading.name}: differences in points, paired over seeds, with 95 % intervals, paired t-tests, and "
+        "their p-values corrected for the number of rivals"
+    )
     return table(caption, header, map(list, _difference_rows(reading)))
 
 
@@ -99,7 +119,10 @@ def group_table(reading: Reading) -> Table:
 def chosen_table(reading: Reading) -> Table:
     """For every method and seed, the configuration and the step that the rule chose."""
     aim = reading.aim
-    header = ("method", "seed", "configuration", "step", f"{aim.short} % (validation)", f"{aim.short} % (test)")
+    header = (
+        *("method", "seed", "configuration", "step"),
+        *(f"{aim.short} % (validation)", f"{aim.short} % (test)", "accuracy % (validation)", "accuracy % (test)"),
+    )
     rows = [
         [
             method,
@@ -108,6 +131,8 @@ def chosen_table(reading: Reading) -> Table:
             f"{int(paths.step[point, candidate, number]):,}",
             percent(aim.of(choice.validation)[number].item()),
             percent(aim.of(choice.test)[number].item()),
+            percent(choice.validation.accuracy[number].item()),
+            percent(choice.test.accuracy[number].item()),
         ]
         for method, choice in reading.chosen.items()
         for paths in [reading.comparison.methods[method]]
@@ -116,22 +141,6 @@ def chosen_table(reading: Reading) -> Table:
         )
     ]
     return table(f"{reading.name}: what the rule chose for every seed", header, rows, words=(2,))
-
-
-def budget_table(reading: Reading) -> Table:
-    """How many configurations every method was given, over which values, and how its runs ended."""
-    rows = [
-        [
-            method,
-            str(len(paths.candidates)),
-            str(len(paths.seeds)),
-            str(paths.diverged),
-            _tried(paths),
-        ]
-        for method, paths in reading.comparison.methods.items()
-    ]
-    header = ("method", "configurations", "seeds", "diverged", "values tried")
-    return table(f"{reading.name}: the budget of every method", header, rows, words=(4,))
 
 
 def information_table(names: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Table:
@@ -197,23 +206,39 @@ def _of_paper(number: tuple[float, float] | None) -> Cell:
 
 def _difference_rows(reading: Reading) -> Iterator[list[Cell]]:
     """A row for each method; the baseline is not held against itself."""
-    for method, choice in reading.chosen.items():
+    held = {
+        measure: {method: shift(reading.chosen[method], reading.baseline, measure) for method in reading.rivals}
+        for measure in (reading.aim, ACCURACY)
+    }
+    for method in reading.chosen:
         row = [Cell(method)]
-        for measure in (reading.aim, ACCURACY):
-            held = shift(choice, reading.baseline, measure) if method != reading.against else None
-            row += _difference(held, measure)
-        rival = best(reading, tuple(other for other in reading.chosen if other != method))
-        held = shift(choice, reading.chosen[rival], reading.aim) if rival else None
-        yield row + _difference(held, reading.aim, rival or "")
+        for measure, differences in held.items():
+            row += _difference(differences, method, measure)
+        others = against_others(reading, method)
+        yield row + _difference(others, best(reading, tuple(others)), reading.aim, named=True)
 
 
-def _difference(held: Difference | None, measure: Measure, against: str = "") -> list[Cell]:
-    """The difference and its p-value, two cells."""
-    if held is None:
+def _difference(
+    several: Mapping[str, Difference], which: str | None, measure: Measure, named: bool = False
+) -> list[Cell]:
+    """One of several differences and its p-value, that corrected for their number beside it: two cells."""
+    if which is None or which not in several:
         return [Cell(NOTHING), Cell(NOTHING)]
-    shown = held.estimate
-    note = "; ".join(filter(None, (interval(shown, signed), against and f"against {against}")))
-    return [Cell(signed(shown.mean), note, tone=_tone(shown, measure)), Cell(p_value(held.p_value))]
+    shown = several[which].estimate
+    note = "; ".join(filter(None, (interval(shown, signed), f"against {which}" if named else "")))
+    many = len(several) > 1
+    return [
+        Cell(signed(shown.mean), note, tone=_tone(shown, measure)),
+        Cell(p_value(several[which].p_value), p_value(corrected(several)[which]) if many else ""),
+    ]
+
+
+def _lost(reading: Reading, choice: Choice) -> Cell:
+    """What the choice loses of plain training's accuracy on test rows, and in brackets on validation rows."""
+    if choice is reading.start:
+        return Cell(NOTHING)
+    on_test, on_validation = (two_places(lost(reading, choice, part).mean) for part in ("test", "validation"))
+    return Cell(on_test, on_validation)
 
 
 def _tone(change: Estimate, measure: Measure) -> Tone:
@@ -227,19 +252,6 @@ def _group_cell(reached: float, change: Estimate) -> Cell:
     known = "" if math.isnan(change.mean) else signed(change.mean)
     note = "; ".join(filter(None, (known, interval(change, signed))))
     return Cell(percent(reached), note, tone=_tone(change, ACCURACY))
-
-
-def _tried(paths: Paths) -> str:
-    """The values of every hyperparameter that the candidates differ in."""
-    if len(paths.candidates) == 1:
-        return settings(paths.candidates[0])
-    names = dict.fromkeys(name for candidate in varying(paths.candidates) for name in candidate)
-    return "; ".join(f"{name}: {', '.join(_values(name, paths.candidates))}" for name in names)
-
-
-def _values(name: str, candidates: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The different values of a hyperparameter, in the order of the candidates."""
-    return list(dict.fromkeys(written(candidate.get(name, NOTHING)) for candidate in candidates))
 
 
 def _information(name: str, recorded: Mapping[str, Any]) -> list[str]:

@@ -23,8 +23,8 @@ def latex_report(content: Content) -> str:
 def _lines(whole: Outline) -> list[str]:
     """What the report says in words: notes, then for each section its headline and how sure it is."""
     of_sections = [
-        f"{section.name}: {section.headline} {section.sureness} {' '.join(section.caveats)}".strip()
-        for section in whole.sections
+        " ".join(filter(None, (f"{each.name}: {each.headline}", each.sureness, each.regime, *each.caveats)))
+        for each in whole.sections
     ]
     rules = dict.fromkeys(f"Reported is the point with {section.rule}." for section in whole.sections)
     return [*whole.notes, *of_sections, *rules]

@@ -1,12 +1,13 @@
 """What the numbers say, in plain sentences."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from raan.fairness.aims import ACCURACY
 from raan.fairness.metrics import undefined
+from raan.report.budgets import budgets
 from raan.report.measures import group_name, interval, p_value, percent, several, signed
-from raan.report.reading import Reading, best, level, shift
+from raan.report.reading import Reading, against_others, best, cell_rows, corrected, level, shift
 from raan.results.statistics import Difference
 from raan.results.summary import paired
 
@@ -44,12 +45,13 @@ def sureness(reading: Reading) -> str:
     pick = reading.headlined
     if pick is None:
         return ""
-    sentences = [_settled(shift(reading.chosen[pick], reading.baseline, reading.aim), reading.against)]
+    held = {method: shift(reading.chosen[method], reading.baseline, reading.aim) for method in reading.rivals}
+    sentences = [_settled(held, pick, reading.against), _against_best(reading, pick)]
     ahead = best(reading, (pick, *reading.chosen))  # first, so that one that is only as good is not ahead of it
     if ahead not in (pick, None):
         reached = percent(level(reading.chosen[str(ahead)], reading.aim).mean)
         sentences.append(f"On test rows {ahead} is ahead of {pick}, with {reached} %.")
-    return " ".join(sentences)
+    return " ".join(filter(None, sentences))
 
 
 def who_gains(reading: Reading, method: str) -> str:
@@ -89,10 +91,11 @@ def caveats(reading: Reading) -> list[str]:
             f"Not shown, because no seed has been run with all configurations yet: "
             f"{', '.join(reading.comparison.unfinished)}."
         )
-    budgets = {method: len(paths.candidates) for method, paths in reading.comparison.methods.items()}
-    if len({*budgets.values()}) > 1:
-        counted = ", ".join(f"{method} {count}" for method, count in budgets.items())
+    given = budgets(reading)
+    if len({*given.values()}) > 1:
+        counted = ", ".join(f"{method} {count}" for method, count in given.items())
         notes.append(f"The methods had different numbers of configurations to be chosen from: {counted}.")
+    notes.append(_smallest(reading))
     diverged = {method: paths.diverged for method, paths in reading.comparison.methods.items() if paths.diverged}
     if diverged:
         counted = ", ".join(f"{method} {count}" for method, count in diverged.items())
@@ -100,6 +103,16 @@ def caveats(reading: Reading) -> list[str]:
     if len(reading.baseline.seeds) == 1:
         notes.append("One seed: nothing here says how much chance there is in the numbers.")
     return notes
+
+
+def _smallest(reading: Reading) -> str:
+    """How few rows the worst group's accuracy may hang on."""
+    parts = []
+    for part in ("validation", "test"):
+        rows = cell_rows(reading, part).min((1, 2))
+        least, most = int(rows.min()), int(rows.max())
+        parts.append(f"{least:,}{'' if least == most else f' to {most:,}'} {part} rows")
+    return f"The smallest cell of a class and an attribute value has {' and '.join(parts)}."
 
 
 def _subject(reading: Reading) -> str:
@@ -115,14 +128,35 @@ def _cost(reading: Reading, method: str) -> str:
     return f"{'costs' if change < 0 else 'gains'} {points} points of accuracy"
 
 
-def _settled(change: Difference, against: str) -> str:
+def _against_best(reading: Reading, pick: str) -> str:
+    """The method against the best of its rivals on test rows, corrected for their number."""
+    others = against_others(reading, pick)
+    rival = best(reading, tuple(other for other in others if other != reading.against))
+    if rival is None or others[rival].estimate.seeds < 2:
+        return ""
+    shown = others[rival].estimate
+    return (
+        f"Against {rival}, the best of the others on test rows: {signed(shown.mean)} points, "
+        f"{_tested(others, rival)}."
+    )
+
+
+def _tested(held: Mapping[str, Difference], which: str) -> str:
+    """A p-value, and what is left of it after Holm's correction for all that were compared."""
+    p = f"p = {p_value(held[which].p_value)}"
+    if len(held) > 1:
+        p += f" ({p_value(corrected(held)[which])} corrected for {len(held)} rivals)"
+    return p.replace("p = <", "p <")
+
+
+def _settled(held: Mapping[str, Difference], pick: str, against: str) -> str:
     """Whether the seeds settle the sign of a change, with the numbers."""
-    shown = change.estimate
+    shown = held[pick].estimate
     if shown.seeds < 2:
         return "One seed cannot say how sure that is."
     numbers = (
         f"{signed(shown.mean)} points against {against}, 95 % interval {interval(shown, signed)}, "
-        f"p = {p_value(change.p_value)}, {shown.seeds} paired seeds".replace("p = <", "p <")
+        f"{_tested(held, pick)}, {shown.seeds} paired seeds"
     )
     verdict = "The seeds agree" if shown.settled else "The seeds do not settle it"
     return f"{verdict}: {numbers}."

@@ -59,6 +59,19 @@ def difference(ours: Float[np.ndarray, "seed"], theirs: Float[np.ndarray, "seed"
     return Difference(shift, 2 * float(student.sf(abs(shift.mean) / error, shift.seeds - 1)))
 
 
+def holm(p_values: Sequence[float]) -> list[float]:
+    """The p-values corrected for their number by Holm's step-down rule; one that is undefined stays so.
+
+    An undefined one, of runs that do not differ at all, counts as a comparison that was made.
+    """
+    known = [1.0 if math.isnan(p) else p for p in p_values]
+    corrected, floor = [math.nan] * len(known), 0.0
+    for rank, place in enumerate(sorted(range(len(known)), key=known.__getitem__)):
+        floor = max(floor, min(1.0, (len(known) - rank) * known[place]))
+        corrected[place] = math.nan if math.isnan(p_values[place]) else floor
+    return corrected
+
+
 def summarise(values: Sequence[float], digits: int) -> dict[str, Any]:
     """Mean, sample standard deviation and the numbers themselves, rounded; of one seed there is no deviation."""
     deviation = round(stdev(values), digits) if len(values) > 1 else None

@@ -14,9 +14,7 @@ from raan.fairness.rule import Rule
 from raan.results.records import Record
 from raan.results.statistics import Difference, difference
 
-BASELINE = "Vanilla"
-
-BASELINES = (BASELINE, "Boosting", "Logistic")
+BASELINES = ("Vanilla", "Boosting", "Logistic")
 """The methods that know of no groups, one for each kind of model: what others of the kind are held against."""
 
 
@@ -65,6 +63,7 @@ class Comparison:
     classes: tuple[str, ...]
     attributes: tuple[str, ...]
     rule: Rule
+    plain: str | None  # the method, by its name in the study, that knows of no groups: the first of `methods`
     methods: Mapping[str, Paths]
     unfinished: tuple[str, ...]  # methods without any seed that all of their candidates have
     records: tuple[Record, ...]
@@ -96,10 +95,22 @@ def start(paths: Paths) -> Choice:
 
 def baseline(comparison: Comparison) -> tuple[str, Choice]:
     """What the others are held against: a plain method under the same rule, or plain training if none was run."""
-    for name in BASELINES:
-        if name in comparison.methods:
-            return name, choose(comparison.methods[name], comparison.rule)
+    if comparison.plain is not None:
+        return comparison.plain, choose(comparison.methods[comparison.plain], comparison.rule)
     return "plain training", start(next(iter(comparison.methods.values())))
+
+
+def plain_method(records: Sequence[Record]) -> str | None:
+    """The name, in the study, of the method that knows of no groups; None where there is none, or no single one.
+
+    What a study calls a method is its own affair: the record's configuration says which method it is.
+    """
+    names = {record.method: record.configuration.get("method", record.method) for record in records}
+    for known in BASELINES:
+        called = [name for name, method in names.items() if method == known]
+        if known in called or len(called) == 1:
+            return known if known in called else called[0]
+    return None
 
 
 def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], np.ndarray]) -> Difference:
@@ -121,7 +132,7 @@ def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule) -> Comparison:
-    """The records of one data set and style, by method, the plain ones first."""
+    """The records of one data set and style, by method, the plain one first."""
     first = records[0]
     for record in records:
         if (*record.classes, None, *record.attributes) != (*first.classes, None, *first.attributes):
@@ -130,16 +141,18 @@ def _comparison(data: str, style: str, records: Sequence[Record], rule: Rule) ->
                 f"run {first.run}, {list(record.classes)} x {list(record.attributes)} in run {record.run}; "
                 "report them apart, or give their data different names"
             )
-    runs: dict[str, list[Record]] = {name: [] for name in BASELINES}
+    plain = plain_method(records)
+    runs: dict[str, list[Record]] = {} if plain is None else {plain: []}
     for record in records:
         runs.setdefault(record.method, []).append(record)
-    paths = {method: _paths(method, here) for method, here in runs.items() if here}
+    paths = {method: _paths(method, here) for method, here in runs.items()}
     return Comparison(
         data,
         style,
         tuple(first.classes),
         tuple(first.attributes),
         rule,
+        plain if plain is not None and paths[plain] else None,
         {method: path for method, path in paths.items() if path},
         tuple(method for method, path in paths.items() if not path),
         tuple(records),

@@ -1,0 +1,43 @@
+"""Whether a model is told the attribute: what every table of results must say."""
+
+from collections.abc import Iterable
+from typing import Literal
+
+from raan.results.records import Record
+
+Regime = Literal["input", "unseen"]
+
+KEPT = {
+    **dict.fromkeys(("adult", "meps"), True),
+    **dict.fromkeys(("celeba", "civil_comments", "measuring_hate_speech", "table"), False),
+}
+"""Whether a data set's features hold the attribute unless its options say otherwise: the loaders' defaults."""
+
+WORDS: dict[Regime | None, str] = {
+    "input": "The attribute is one of the features: the models need it as an input.",
+    "unseen": "The attribute is not among the features: the models see only what tells of it.",
+    None: "",
+}
+"""The line that a table says it in."""
+
+BRIEFLY: dict[Regime | None, str] = {
+    "input": "the attribute is a feature",
+    "unseen": "the attribute is not a feature",
+    None: "",
+}
+"""The same, in a caption."""
+
+
+def regime_of(record: Record) -> Regime | None:
+    """`input` where the attribute is a feature of the run's model, `unseen` where it is not; None if not known."""
+    data = record.configuration.get("data")
+    if not isinstance(data, dict):
+        return None
+    kept = data.get("keep_attribute", KEPT.get(str(data.get("name"))))
+    return None if kept is None else "input" if kept else "unseen"
+
+
+def regime_of_all(records: Iterable[Record]) -> Regime | None:
+    """The regime that all records have in common; None if they have none."""
+    found = {regime_of(record) for record in records}
+    return found.pop() if len(found) == 1 else None

@@ -1,0 +1,44 @@
+"""Which tables of results hold the attribute among the features."""
+
+import inspect
+from dataclasses import replace
+
+import pytest
+
+from raan.data.sets.adult import adult
+from raan.data.sets.catalogue import DATA
+from raan.data.sets.meps import meps
+from raan.results.regime import KEPT, WORDS, regime_of, regime_of_all
+from raan.tabular.frame import from_frame
+from report.records import as_records, line
+
+
+def run_on(**options):
+    return replace(as_records([line("RAAN")])[0], configuration={"data": options} if options else {})
+
+
+@pytest.mark.parametrize(("name", "load"), [("adult", adult), ("meps", meps), ("table", from_frame)])
+def test_what_is_assumed_of_a_data_set_is_its_loaders_default(name, load):
+    assert inspect.signature(load).parameters["keep_attribute"].default is KEPT[name]
+
+
+def test_only_data_sets_whose_columns_are_read_can_hold_the_attribute():
+    assert {*KEPT} <= {*DATA}
+    assert {name for name, each in DATA.items() if "keep_attribute" in each.options} == {"adult", "meps", "table"}
+    assert not any(KEPT[name] for name in ("celeba", "civil_comments", "measuring_hate_speech"))
+
+
+def test_the_runs_options_decide_and_the_default_stands_in():
+    assert regime_of(run_on(name="adult")) == "input"
+    assert regime_of(run_on(name="adult", keep_attribute=False)) == "unseen"
+    assert regime_of(run_on(name="table", keep_attribute=True)) == "input"
+    assert regime_of(run_on(name="celeba")) == "unseen"
+    assert regime_of(run_on(name="moons")) is None
+    assert regime_of(run_on()) is None
+
+
+def test_runs_of_two_regimes_have_none_in_common_and_nothing_is_said_of_them():
+    seen, unseen = run_on(name="meps"), run_on(name="meps", keep_attribute=False)
+    assert regime_of_all([seen, seen]) == "input"
+    assert regime_of_all([seen, unseen]) is None
+    assert WORDS[None] == ""
