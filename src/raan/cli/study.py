@@ -33,7 +33,7 @@ def study(
         str,
         typer.Option(
             metavar="[ADDRESS]",
-            help="Train on Ray instead: on the cluster at this address (or auto), without one on this machine's cores.",
+            help="Train on Ray: on the cluster at the address, or auto; without one, on this machine's cores.",
         ),
     ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it will take.")] = False,

@@ -14,7 +14,7 @@ from raan.neighbourhood.estimator import InnerEstimate, stochastic_objective
 from raan.nn.checks import check_dials, check_embedding, check_kept, check_logit, check_sample_loss, warn_alone
 from raan.nn.diagnostics import Diagnostics, Weighing, diagnose
 from raan.nn.samplers import GroupBatchSampler
-from raan.nn.together import Group, Samples, concatenate, gather, group_of
+from raan.nn.together import Samples, concatenate, gather, group_of
 from raan.nn.training_set import TrainingSet
 
 
@@ -73,7 +73,7 @@ class RAANLoss(nn.Module):
         strength: float = 1.0,
         sampler: GroupBatchSampler | None = None,
         keep_batches: int = 0,
-        process_group: Group = None,
+        process_group: "torch.distributed.ProcessGroup | Literal[False] | None" = None,
     ) -> None:
         super().__init__()
         check_dials(temperature, averaging_rate, balance, scope, strength)

@@ -8,9 +8,6 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, distributed
 
-Group = distributed.ProcessGroup | Literal[False] | None if distributed.is_available() else Literal[False] | None
-"""A group of processes; None is the one that training runs in, if any, and False is this process alone."""
-
 PRECISIONS = (torch.float32, torch.float64)
 
 
@@ -30,11 +27,12 @@ class Samples(NamedTuple):
 
 def concatenate(parts: Sequence[Samples]) -> Samples:
     """The parts one after the other; rows only where all parts have them."""
-    columns = zip(*parts, strict=True)
-    return Samples(*(None if any(each is None for each in column) else torch.cat(column) for column in columns))
+    embedding, loss, label, attribute = (torch.cat(column) for column in list(zip(*parts, strict=True))[:4])
+    rows = [part.row for part in parts if part.row is not None]
+    return Samples(embedding, loss, label, attribute, torch.cat(rows) if len(rows) == len(parts) else None)
 
 
-def group_of(group: Group) -> "distributed.ProcessGroup | None":
+def group_of(group: "distributed.ProcessGroup | Literal[False] | None") -> "distributed.ProcessGroup | None":
     """The processes that share a batch; None where there is only this one."""
     if group is False or not distributed.is_available() or not distributed.is_initialized():
         return None

@@ -51,7 +51,7 @@ class TrainingSet(nn.Module):
         label_code = _codes(self.label, label, inside, size, "label")
         attribute_code = _codes(self.attribute, sensitive_features, inside, size, "sensitive_features")
         wrong = label_code < 0
-        if row is not None:
+        if row is not None and inside is not None:
             wrong = wrong | (row != inside)
             wrong = wrong | (label_code != self.label.of(inside))
             wrong = wrong | (attribute_code != self.attribute.of(inside))

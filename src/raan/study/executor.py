@@ -1,7 +1,7 @@
 """Where packs are trained: here, in worker processes, or on Ray. Packs go in; numbers and records come out."""
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from raan.files.scratch import scratch
 from raan.results.records import Record
@@ -18,6 +18,7 @@ Ended = tuple[int, list[Record]]
 """A pack's number and the records of its runs."""
 
 
+@runtime_checkable
 class Executor(Protocol):
     """Trains packs, in whatever order and place.
 

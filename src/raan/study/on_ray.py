@@ -1,5 +1,6 @@
 """Packs trained by Ray: on the cores of this machine, or on a cluster that is there already."""
 
+import logging
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -61,7 +62,7 @@ def _connected(address: str) -> Iterator[ModuleType]:
         yield ray
         return
     try:
-        ray.init(address=address, log_to_driver=False, logging_level="error", **_settings(address))
+        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **_settings(address))
     except ConnectionError as error:
         raise ConnectionError(
             f"no Ray cluster answers at {address}; expected the address of one that runs (ray start --head prints "
