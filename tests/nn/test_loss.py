@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from problems import problem
 from raan.neighbourhood.objective import group_objective, sample_objective
 from raan.nn import GroupBatchSampler, RAANLoss
-from raan.nn.training_set import Batch
+from raan.nn.together import Samples
 from reference import neighbourhood as loops
 
 EXACT = {"group": group_objective, "sample": sample_objective}
@@ -315,10 +315,10 @@ def test_everything_moves_with_the_module(indexed):
     criterion = RAANLoss(data.label, data.attribute, scope="model").to("meta")
     assert all(buffer.device.type == "meta" for buffer in criterion.buffers())
     codes = criterion.training_set.attribute(data.attribute)
-    batch = Batch(codes, codes, codes if indexed else None)
     points = data.embedding.to("meta").requires_grad_()
+    loss = criterion._cross_entropy(points[:, 0], codes)  # noqa: SLF001
     # The part of the call that looks at no numbers and is not for autocast, which has no meta device.
-    value = criterion._objective(points, criterion._cross_entropy(points[:, 0], codes), batch)  # noqa: SLF001
+    value = criterion._objective(Samples(points, loss, codes, codes, codes if indexed else None))  # noqa: SLF001
     value.backward()
     assert {part.device.type for part in (value, points.grad, *criterion.diagnostics)} == {"meta"}
 
@@ -600,3 +600,53 @@ def test_only_directions_count_at_every_finite_scale(dtype, most, scope):
 
     for exponent in (-most, -12, 12, 19, most):
         assert value(10.0**exponent) == pytest.approx(value(1.0), rel=1e-5)
+
+
+def accumulated(data, model, rows, size, **options):
+    """The gradient of several micro-batches at the same parameters, after one round that fills what is kept."""
+    criterion = RAANLoss(data.label, data.attribute, averaging_rate=1.0, temperature=0.5, **options)
+    parts = rows.split(size)
+    for _ in range(2):
+        total = [torch.zeros_like(p) for p in model.parameters]
+        for some in parts:
+            logit, embedding = model(data.embedding[some])
+            loss = criterion(logit, embedding, data.label[some], data.attribute[some], some) / len(parts)
+            gradients = torch.autograd.grad(loss, model.parameters)
+            total = [sum_ + gradient for sum_, gradient in zip(total, gradients, strict=True)]
+    return torch.cat([gradient.flatten() for gradient in total])
+
+
+def test_kept_micro_batches_give_the_gradient_of_the_whole_batch():
+    data, model = problem(rows=64, classes=2, attributes=2), Small(2)
+    rows = torch.arange(64)
+    whole = accumulated(data, model, rows, 64)
+    kept = accumulated(data, model, rows, 16, keep_batches=3)
+    alone = accumulated(data, model, rows, 16)
+    torch.testing.assert_close(kept, whole, rtol=1e-9, atol=1e-12)
+    assert (alone - whole).norm() > 0.05 * whole.norm()
+
+
+def test_what_is_kept_is_not_learnt_from_twice_nor_in_evaluation():
+    data, model = problem(rows=40, classes=2, attributes=2), Small(2)
+    criterion = RAANLoss(data.label, data.attribute, keep_batches=2)
+    for rows in torch.arange(40).split(10):
+        logit, embedding = model(data.embedding[rows])
+        criterion(logit, embedding, data.label[rows], data.attribute[rows], rows)
+    assert criterion.visits.max() == 1
+    logit, embedding = model(data.embedding)
+    plain = RAANLoss(data.label, data.attribute).eval()(logit, embedding, data.label, data.attribute)
+    assert torch.equal(criterion.eval()(logit, embedding, data.label, data.attribute), plain)
+
+
+@pytest.mark.usefixtures("as_users_call")
+@pytest.mark.parametrize("many", [-1, 1.5, True, None])
+def test_a_number_of_kept_batches_that_means_nothing_is_refused(many):
+    with pytest.raises(ValueError, match="keep_batches is"):
+        RAANLoss([0, 1], [0, 1], keep_batches=many)
+
+
+def test_the_state_of_a_row_takes_sixteen_bytes():
+    data = problem(rows=1000)
+    criterion = RAANLoss(data.label, data.attribute)
+    held = sum(buffer.nbytes for buffer in criterion.buffers() if len(buffer) == 1000)
+    assert held <= 16 * 1000

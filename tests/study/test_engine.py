@@ -29,6 +29,7 @@ from raan.study.execute import carry_out, run_in_memory
 from raan.study.faults import StudyError
 from raan.study.plan import PACK, packs
 from raan.study.study import read_study
+from raan.study.workers import Workers
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update
@@ -238,7 +239,7 @@ class TestInterruptions:
     def test_workers_change_no_byte(self, study_file, tmp_path):
         study = read_study(study_file)
         carry_out(study, tmp_path / "one.jsonl.gz")
-        carry_out(study, tmp_path / "two.jsonl.gz", workers=2)
+        carry_out(study, tmp_path / "two.jsonl.gz", executor=Workers(2))
         assert (tmp_path / "one.jsonl.gz").read_bytes() == (tmp_path / "two.jsonl.gz").read_bytes()
         assert sorted(path.name for path in tmp_path.glob("*.jsonl*")) == [
             "one.jsonl.gz",

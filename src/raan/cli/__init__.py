@@ -14,7 +14,7 @@ from raan.cli.fit import fit
 from raan.cli.methods import methods
 from raan.cli.predict import predict
 from raan.cli.report import report
-from raan.cli.study import study
+from raan.cli.study import OptionalAddress, study
 
 app = typer.Typer(
     name="raan",
@@ -26,7 +26,7 @@ app.command(cls=SeveralValues)(fit)
 app.command(cls=SeveralValues)(choose)
 app.command(cls=SeveralValues)(predict)
 app.command(cls=SeveralValues)(audit)
-app.command()(study)
+app.command(cls=OptionalAddress)(study)
 app.command()(report)
 app.command()(methods)
 app.command()(demo)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from raan.cli.console import console, errors, progress_bar, waiting, warnings_as_notes
 from raan.errors import needing
 
 if TYPE_CHECKING:
     from raan.study.execute import Outcome
+    from raan.study.executor import Executor
     from raan.study.study import Study
 
 
@@ -27,6 +30,13 @@ def study(
     workers: Annotated[
         int, typer.Option(min=0, help="Processes that train side by side, one thread each; 0: one for each core.")
     ] = 0,
+    ray: Annotated[
+        str,
+        typer.Option(
+            metavar="[ADDRESS]",
+            help="Train on Ray: on the cluster at the address, or auto; without one, on this machine's cores.",
+        ),
+    ] = "",
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Show the plan and how long it will take.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -47,7 +57,7 @@ def study(
         _show_plan(plan, path, processes, as_json)
         return
     with warnings_as_notes(quiet):
-        outcome = _carry_out(plan, path, processes, quiet)
+        outcome = _carry_out(plan, path, _executor(processes, ray), quiet)
         _explain(plan, path, quiet)
     if as_json:
         console.print_json(data={**vars(outcome), "path": str(outcome.path)})
@@ -55,12 +65,39 @@ def study(
         _show_outcome(plan, outcome)
 
 
-def _carry_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
+class OptionalAddress(TyperCommand):
+    """The command with `--ray` alone for `--ray local`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The arguments with the address that is meant where none is given."""
+        return super().parse_args(ctx, list(_with_address(args)))
+
+
+def _with_address(args: list[str]) -> Iterator[str]:
+    """The words, and after a `--ray` that no address follows the word local."""
+    for word, following in zip(args, [*args[1:], None], strict=True):
+        yield word
+        if word == "--ray" and (following is None or following.startswith("-")):
+            yield "local"
+
+
+def _executor(processes: int, ray: str) -> Executor:
+    """Where the packs are trained."""
+    from raan.study.executor import in_turn
+    from raan.study.on_ray import OnRay
+    from raan.study.workers import Workers
+
+    if ray:
+        return OnRay(ray)
+    return Workers(processes) if processes > 1 else in_turn
+
+
+def _carry_out(plan: Study, path: Path, executor: Executor, quiet: bool) -> Outcome:
     """Carry out the study, under a bar that counts steps and finished runs."""
     from raan.study.execute import carry_out
 
     if quiet:
-        return carry_out(plan, path, workers=workers)
+        return carry_out(plan, path, executor=executor)
     with progress_bar() as bar:
         task = bar.add_task(plan.name, total=None)
 
@@ -69,7 +106,7 @@ def _carry_out(plan: Study, path: Path, workers: int, quiet: bool) -> Outcome:
                 task, completed=done, total=total, description=f"{plan.name}: {runs:,} runs finished, steps"
             )
 
-        return carry_out(plan, path, workers=workers, progress=show)
+        return carry_out(plan, path, executor=executor, progress=show)
 
 
 def _explain(plan: Study, path: Path, quiet: bool) -> None:

@@ -12,11 +12,12 @@ from jaxtyping import Float, Int, Shaped
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils import _safe_indexing
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from raan.fairness.groups import UNKNOWN
 from raan.wrap.fitting import fit_weighted, last_step, stratified_folds
+from raan.wrap.parallel import in_parallel
 
 Factorisation = Literal["chain", "joint"]
 """q as P(y|x) P(a|x,y), a model of the class and one of the attribute within each class; or as one model of
@@ -173,7 +174,7 @@ def cross_fit(
     done = count(1)
     posterior = np.zeros((len(rows.label), int(rows.label.max()) + 1, rows.groups))
     models = []
-    found = Parallel(n_jobs=n_jobs, return_as="generator")(delayed(_fit_fold)(recipe, rows, *job) for job in jobs)
+    found = in_parallel((delayed(_fit_fold)(recipe, rows, *job) for job in jobs), n_jobs)
     for (_, held), (model, q) in zip(jobs, found, strict=True):
         posterior[held] += q / repeats
         models.append(model)

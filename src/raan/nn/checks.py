@@ -25,6 +25,12 @@ def check_dials(temperature: float, averaging_rate: float, balance: str, scope: 
         raise ValueError(f'scope is {scope!r}; expected "head" or "model"')
 
 
+def check_kept(keep_batches: int) -> None:
+    """An error for anything but a number of batches."""
+    if not isinstance(keep_batches, int) or isinstance(keep_batches, bool) or keep_batches < 0:
+        raise ValueError(f"keep_batches is {keep_batches!r}; expected a whole number from 0")
+
+
 def check_embedding(embedding: Tensor, state: Tensor) -> None:
     """An error for an embedding that is not one vector a sample, or not where the loss is."""
     _check_tensor("embedding", embedding, state)

@@ -21,7 +21,7 @@ class Column(nn.Module):
     positions in `names`.
     """
 
-    code: Int[Tensor, "row"]
+    code: Int[Tensor, "row"]  # narrow: not an index
     value: Int[Tensor, "known"]
 
     def __init__(self, codes: Codes, read: Callable[[object], Codes]) -> None:
@@ -31,7 +31,9 @@ class Column(nn.Module):
         self._read = read
         self.values = tuple(map(int, codes.names)) if self.whole else tuple(range(len(codes.names)))
         # The constructor of the loss is given these again on a resume: they need no place in its state.
-        self.register_buffer("code", torch.from_numpy(codes.codes), persistent=False)
+        # In few bytes: a training set may have a hundred million rows. (Gloo knows no int16.)
+        narrow = np.int8 if len(codes.names) < 2**7 else np.int32
+        self.register_buffer("code", torch.from_numpy(codes.codes.astype(narrow)), persistent=False)
         self.register_buffer("value", torch.tensor(self.values), persistent=False)
 
     def forward(self, values: object) -> Int[Tensor, "row"]:
@@ -43,6 +45,15 @@ class Column(nn.Module):
             return self._by_name(values).to(self.value.device)
         match = numbers.to(self.value.device).unsqueeze(-1) == self.value
         return torch.where(match.any(-1), match.int().argmax(-1), UNKNOWN)
+
+    @property
+    def codes(self) -> Int[Tensor, "row"]:
+        """The codes of all training rows, wide enough to index with."""
+        return self.code.long()
+
+    def of(self, row: Int[Tensor, "batch"]) -> Int[Tensor, "batch"]:
+        """The codes of some training rows."""
+        return self.code[row].long()
 
     def name(self, code: int) -> str:
         """The value that a code stands for, as a message writes it."""

@@ -1,5 +1,6 @@
 """RAAN as a loss with a memory: the stochastic objective for anyone's own training loop."""
 
+from collections import deque
 from collections.abc import Callable
 from typing import Literal
 
@@ -10,10 +11,11 @@ from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
 from raan.neighbourhood.balance import Balance, anchor_weights
 from raan.neighbourhood.estimator import InnerEstimate, stochastic_objective
-from raan.nn.checks import check_dials, check_embedding, check_logit, check_sample_loss, warn_alone
+from raan.nn.checks import check_dials, check_embedding, check_kept, check_logit, check_sample_loss, warn_alone
 from raan.nn.diagnostics import Diagnostics, Weighing, diagnose
 from raan.nn.samplers import GroupBatchSampler
-from raan.nn.training_set import Batch, TrainingSet
+from raan.nn.together import Samples, concatenate, gather, group_of
+from raan.nn.training_set import TrainingSet
 
 
 class RAANLoss(nn.Module):
@@ -30,8 +32,11 @@ class RAANLoss(nn.Module):
 
     With an index, a running average of each row's neighbourhood makes up for the few neighbours that a batch
     holds. It is part of `state_dict()`, moves with `.to()`, stays in float32 under any precision, and does not
-    change in `eval()`. Without an index (on validation data, say) the batch speaks for itself. In distributed
-    training each process averages over the batches that it sees itself.
+    change in `eval()`. Without an index (on validation data, say) the batch speaks for itself.
+
+    In distributed training (DistributedDataParallel, FSDP, Lightning, Accelerate) the batches of all processes are
+    one: neighbours are sought among all of their samples, the averages stay the same everywhere, and the gradient
+    that the wrapper averages is that of one process with the whole batch.
 
     Args:
         label: the class of each training sample: numbers from 0 up, or strings.
@@ -44,6 +49,10 @@ class RAANLoss(nn.Module):
             freeze). "model": the embedding that makes the weights learns too (RL-RAAN).
         strength: 0 is plain training, 1 is full RAAN, and between them a mixture.
         sampler: the `GroupBatchSampler` of the batches: samples that it draws more often count less by as much.
+        keep_batches: how many earlier batches stay beside the current one as anchors and neighbours without a
+            gradient: with gradient accumulation, the number of micro-batches less one. None is kept over a resume.
+        process_group: the processes whose batches are one; None: all of the default group, if there is one;
+            False: each process for itself.
     """
 
     anchor_weight: Float[Tensor, "label attribute_or_unknown"]  # how much a sample of each cell counts as anchor
@@ -63,15 +72,20 @@ class RAANLoss(nn.Module):
         scope: Literal["head", "model"] = "head",
         strength: float = 1.0,
         sampler: GroupBatchSampler | None = None,
+        keep_batches: int = 0,
+        process_group: "torch.distributed.ProcessGroup | Literal[False] | None" = None,
     ) -> None:
         super().__init__()
         check_dials(temperature, averaging_rate, balance, scope, strength)
+        check_kept(keep_batches)
         self.temperature, self.averaging_rate, self.strength = temperature, averaging_rate, strength
         self.balance, self.scope = balance, scope
+        self.process_group = process_group
         self.training_set = TrainingSet(label, sensitive_features)
-        warn_alone(self.training_set.label.code, self.training_set.attribute.code)
+        warn_alone(self.training_set.label.codes, self.training_set.attribute.codes)
         self._register_weights(sampler)
         self._register_averages()
+        self._kept: deque[Samples] = deque(maxlen=keep_batches)
         self._weighing: Weighing | None = None
 
     @property
@@ -116,7 +130,8 @@ class RAANLoss(nn.Module):
             if sample_loss is None:
                 sample_loss = self._cross_entropy(logit, batch.label)
             precision = torch.promote_types(torch.float32, torch.promote_types(embedding.dtype, sample_loss.dtype))
-            return self._objective(embedding.to(precision), sample_loss.to(precision), batch)
+            points = embedding.detach() if self.scope == "head" else embedding
+            return self._objective(Samples(points.to(precision), sample_loss.to(precision), *batch))
 
     @property
     def diagnostics(self) -> Diagnostics | None:
@@ -129,27 +144,27 @@ class RAANLoss(nn.Module):
         sizes = f"rows={len(self.visits)}, classes={len(self.classes)}, groups={len(self.groups)}"
         return ", ".join([*(f"{dial}={getattr(self, dial)!r}" for dial in dials), sizes])
 
-    def _objective(
-        self, embedding: Float[Tensor, "batch dim"], sample_loss: Float[Tensor, "batch"], batch: Batch
-    ) -> Float[Tensor, ""]:
-        """The mean of the batch's terms; in training, what was learnt of its rows is kept."""
-        points = embedding.detach() if self.scope == "head" else embedding
-        label, attribute, row = batch
-        before = self._average(row, sample_loss)
+    def _objective(self, own: Samples) -> Float[Tensor, ""]:
+        """The mean of the samples' terms; in training, what was learnt of their rows is kept."""
+        group = group_of(self.process_group) if self.training else None
+        current = gather(own, group) if group else own
+        samples = concatenate([current, *self._beside(current)])
+        embedding, loss, label, attribute, row = samples
+        before = self._average(row, loss)
         # An unknown attribute (-1) reads the last slot.
-        anchor_weight = self.anchor_weight[label, attribute].to(sample_loss.dtype)
-        importance = self.importance[label, attribute].to(sample_loss.dtype)
+        anchor_weight = self.anchor_weight[label, attribute].to(loss.dtype)
+        importance = self.importance[label, attribute].to(loss.dtype)
         # Numbers made on the device: a copy from the host would wait for it.
         temperature, rate, floor = (
-            sample_loss.new_full((), dial) for dial in (self.temperature, self.averaging_rate, 0.0)
+            loss.new_full((), dial) for dial in (self.temperature, self.averaging_rate, 0.0)
         )
         found = stochastic_objective(
-            points, label, attribute, sample_loss, before, anchor_weight, temperature, rate, floor, row
+            embedding, label, attribute, loss, before, anchor_weight, temperature, rate, floor, row
         )
         if self.training and row is not None:
-            self._keep(row, before, found.average, (anchor_weight > 0) & ~found.skipped)
+            self._keep(current, before, found.average, (anchor_weight > 0) & ~found.skipped)
         self._weighing = Weighing(
-            points.detach(),
+            embedding.detach(),
             label,
             attribute,
             anchor_weight,
@@ -158,7 +173,22 @@ class RAANLoss(nn.Module):
             temperature,
             self.strength,
         )
-        return (importance * sample_loss.lerp(found.term, self.strength)).mean()
+        value = (importance * loss.lerp(found.term, self.strength)).mean()
+        # Only the own samples have a gradient. Wrappers average it over the processes, where it should be added
+        # up; and of what stands beside, no one's is added ever, so the current samples speak for all.
+        factor = (group.size() if group else 1) * len(label) / len(current.label)
+        return value if factor == 1 else value.detach() + factor * (value - value.detach())
+
+    def _beside(self, current: Samples) -> list[Samples]:
+        """The earlier batches that stay beside this one; none where rows are not named, or change no state."""
+        if not self.training or current.row is None:
+            return []
+        embedding, loss = current.embedding, current.loss
+        return [
+            each._replace(embedding=each.embedding.to(embedding), loss=each.loss.to(loss))
+            for each in self._kept
+            if each.embedding.shape[1] == embedding.shape[1]
+        ]
 
     def _average(self, row: Int[Tensor, "batch"] | None, like: Float[Tensor, "batch"]) -> InnerEstimate:
         """What is believed of the rows so far; nothing where they are not named."""
@@ -168,19 +198,21 @@ class RAANLoss(nn.Module):
 
     @torch.no_grad()
     def _keep(
-        self,
-        row: Int[Tensor, "batch"],
-        before: InnerEstimate,
-        after: InnerEstimate,
-        met: Bool[Tensor, "batch"],
+        self, current: Samples, before: InnerEstimate, after: InnerEstimate, met: Bool[Tensor, "sample"]
     ) -> None:
-        """Write the averages of the batch's rows."""
+        """Write the averages of the batch's rows, and keep the batch itself if that is asked for.
+
+        The estimates have the batch's samples first; what stands beside it was written when it was the batch.
+        """
+        row = current.row
+        assert row is not None
         # float16 overflows now and then, and its GradScaler leaves out that step: so do the averages.
         sound = after.neighbourhood_loss.isfinite() & (after.log_denominator < torch.inf)
         for buffer, old, new in zip((self.log_denominator, self.neighbourhood_loss), before, after, strict=True):
-            buffer.index_copy_(0, row, torch.where(sound, new, old).to(buffer.dtype))
+            buffer.index_copy_(0, row, torch.where(sound, new, old)[: len(row)].to(buffer.dtype))
         # Copies of a row in a batch are one visit.
-        self.visits.index_copy_(0, row, self.visits[row] + (met & sound))
+        self.visits.index_copy_(0, row, self.visits[row] + (met & sound)[: len(row)])
+        self._kept.append(current.constant())
 
     def _cross_entropy(
         self, logit: Float[Tensor, "batch *label"] | None, label: Int[Tensor, "batch"]
@@ -201,7 +233,7 @@ class RAANLoss(nn.Module):
         rate = torch.ones(len(known)) if sampler is None else torch.from_numpy(sampler.rate)
         if len(rate) != len(known):
             raise ValueError(f"sampler has {len(rate)} rows, label {len(known)}; expected the same training set")
-        weight = anchor_weights(known.label.code, known.attribute.code, self.balance)
+        weight = anchor_weights(known.label.codes, known.attribute.codes, self.balance)
         self.register_buffer("anchor_weight", known.by_cell(weight, elsewhere=0.0))
         self.register_buffer("importance", known.by_cell(1 / rate, elsewhere=1.0))
 
@@ -210,7 +242,7 @@ class RAANLoss(nn.Module):
         unknown = InnerEstimate.unknown(len(self.training_set))
         self.register_buffer("log_denominator", unknown.log_denominator)
         self.register_buffer("neighbourhood_loss", unknown.neighbourhood_loss)
-        self.register_buffer("visits", torch.zeros(len(self.training_set), dtype=torch.long))
+        self.register_buffer("visits", torch.zeros(len(self.training_set), dtype=torch.int32))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RAANLoss":
         """Move with `.to()` and its kin, but stay in float32: in half precision an average stops moving."""

@@ -38,7 +38,7 @@ class TrainingSet(nn.Module):
         """A table of numbers that all rows of a cell share; the last column, -1, is for unknown attributes."""
         shape = len(self.label.names), len(self.attribute.names) + 1
         table = torch.full(shape, elsewhere, dtype=torch.float32)
-        table[self.label.code, self.attribute.code] = of_row.float()
+        table[self.label.codes, self.attribute.codes] = of_row.float()
         return table
 
     def read(self, label: object, sensitive_features: object, index: object, size: int) -> Batch:
@@ -51,10 +51,10 @@ class TrainingSet(nn.Module):
         label_code = _codes(self.label, label, inside, size, "label")
         attribute_code = _codes(self.attribute, sensitive_features, inside, size, "sensitive_features")
         wrong = label_code < 0
-        if row is not None:
+        if row is not None and inside is not None:
             wrong = wrong | (row != inside)
-            wrong = wrong | (label_code != self.label.code[inside])
-            wrong = wrong | (attribute_code != self.attribute.code[inside])
+            wrong = wrong | (label_code != self.label.of(inside))
+            wrong = wrong | (attribute_code != self.attribute.of(inside))
         batch = Batch(label_code, attribute_code, row)
         # All questions in one: a graphics card is waited for once.
         if wrong.any():
@@ -77,7 +77,7 @@ class TrainingSet(nn.Module):
             ("label", self.label, batch.label),
             ("sensitive_features", self.attribute, batch.attribute),
         ):
-            stored = column.code[batch.row]
+            stored = column.of(batch.row)
             for at in _positions(code != stored):
                 yield (
                     f"{argument} at position {at} is {column.name(int(code[at]))}, but index names row "
@@ -93,7 +93,7 @@ def _codes(
     if values is None:
         if row is None:
             raise ValueError(f"{argument} is None; only with an index is it looked up in the training set")
-        return column.code[row]
+        return column.of(row)
     check_dense(argument, values)
     codes: Tensor = column(values)
     if len(codes) != size:

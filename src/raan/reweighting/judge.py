@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int, Shaped
-from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.parallel import delayed
 
 from raan.fairness.counts import Counts, count
 from raan.fairness.groups import UNKNOWN
 from raan.frontier.posterior import Posterior, Rows
 from raan.wrap.fitting import fit_weighted, score_method, scores
+from raan.wrap.parallel import in_parallel
 
 THRESHOLDS = 1000
 """Thresholds that are tried at most, spread evenly over the rows in the order of their scores."""
@@ -64,7 +65,7 @@ class Judge:
         parts = range(int(self.fold.max()) + 1)
         fits = (delayed(self._ask_fold)(sample_weight, part) for part in parts)
         answer = np.empty(len(self.fold), dtype=np.float64 if self.has_threshold else np.int64)
-        for part, found in zip(parts, Parallel(n_jobs=self.n_jobs, return_as="generator")(fits), strict=True):
+        for part, found in zip(parts, in_parallel(fits, self.n_jobs), strict=True):
             answer[self.fold == part] = found
             self.show()
         return answer

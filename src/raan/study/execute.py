@@ -7,13 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from raan.files.scratch import scratch
 from raan.results.journal import Results, open_results
 from raan.results.records import Record
+from raan.study.executor import Executor, in_turn
 from raan.study.plan import Pack, packs
 from raan.study.study import Study
-from raan.study.training import one_thread, steps_of, train_pack
-from raan.study.workers import train_in_workers
+from raan.study.training import one_thread, steps_of
 
 Progress = Callable[[int, int, int], None]
 """Called with how many steps are done and of how many, all runs counted, and how many runs are finished."""
@@ -35,12 +34,16 @@ class Outcome:
 
 
 def carry_out(
-    study: Study, path: str | Path, *, workers: int = 1, progress: Progress = lambda done, total, runs: None
+    study: Study,
+    path: str | Path,
+    *,
+    executor: Executor = in_turn,
+    progress: Progress = lambda done, total, runs: None,
 ) -> Outcome:
     """Train what is not in the results yet, and settle them in the order of the plan.
 
-    Every pack trains on one thread, in a process of its own or in this one, so the numbers do not depend on how
-    many work side by side. Interrupted, it settles what is finished before the interruption goes on. A study that
+    Every pack trains on one thread, in whatever process, so the numbers do not depend on how many work side by
+    side. Interrupted, it settles what is finished before the interruption goes on. A study that
     extends another has no runs of its own: the other is carried out.
     """
     study = study.carried_out
@@ -49,7 +52,7 @@ def carry_out(
     with open_results(path) as results:
         left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
         try:
-            with closing(_train(left, workers, _Meter(left, len(results.done), progress))) as trained:
+            with closing(_train(left, executor, _Meter(left, len(results.done), progress))) as trained:
                 for records in trained:
                     results.append(_check_data(records, results))
         finally:
@@ -62,26 +65,15 @@ def carry_out(
 def run_in_memory(study: Study, *, progress: Progress = lambda done, total, runs: None) -> list[Record]:
     """The records of the study in the order of the plan, all trained here and none written."""
     planned = packs(study.carried_out)
-    return [record for records in _train(planned, 1, _Meter(planned, 0, progress)) for record in records]
+    return [record for records in _train(planned, in_turn, _Meter(planned, 0, progress)) for record in records]
 
 
-def _train(left: Sequence[Pack], workers: int, meter: "_Meter") -> Generator[list[Record], None, None]:
-    """The records of each pack as it ends, trained here or in workers; a pack counts once they are taken."""
-    with scratch() as store, one_thread():
-        several = workers > 1 and left
-        ended = train_in_workers(left, store, workers, meter.at) if several else _in_turn(left, store, meter)
-        with closing(ended) as packs_ended:
-            for number, records in packs_ended:
-                yield records
-                meter.finished(number)
-
-
-def _in_turn(
-    left: Sequence[Pack], store: Path, meter: "_Meter"
-) -> Generator[tuple[int, list[Record]], None, None]:
-    """The packs' records, one after the other, trained here."""
-    for number, pack in enumerate(left):
-        yield number, train_pack(pack, store, meter.of(number))
+def _train(left: Sequence[Pack], executor: Executor, meter: "_Meter") -> Generator[list[Record], None, None]:
+    """The records of each pack as it ends; a pack counts once they are taken."""
+    with one_thread(), closing(executor(left, meter.at)) as ended:
+        for number, records in ended:
+            yield records
+            meter.finished(number)
 
 
 class _Meter:
@@ -98,10 +90,6 @@ class _Meter:
         """A pack has taken so many steps."""
         self.done[number] = min(step * self.sizes[number], self.steps[number])
         self.show()
-
-    def of(self, number: int) -> Callable[[int, int], None]:
-        """What a pack calls with its progress."""
-        return lambda done, total: self.at(number, done)
 
     def finished(self, number: int) -> None:
         """A pack is done and saved."""

@@ -32,9 +32,17 @@ Progress = Callable[[int, int], None]
 ARCHITECTURES = {"mlp": mlp, "linear": linear}
 
 
-def train_pack(pack: Pack, store: Path, progress: Progress = lambda done, total: None) -> list[Record]:
-    """The records of the pack's runs; the first stage is taken from the store, or trained and left there."""
-    problem = problem_of(pack)
+def train_pack(
+    pack: Pack,
+    store: Path,
+    progress: Progress = lambda done, total: None,
+    problem: Problem | None = None,
+) -> list[Record]:
+    """The records of the pack's runs; the first stage is taken from the store, or trained and left there.
+
+    Without the problem, its data are read here.
+    """
+    problem = problem or problem_of(pack)
     return _records(pack, problem, train(pack, problem, store, progress=progress))
 
 
@@ -47,7 +55,7 @@ def train(
 ) -> Trained:
     """The pack at the end of its second stage, from the first stage that the store holds or comes to hold."""
     start = start_of(pack, problem, store)
-    finish = fold(states(pack, problem, start), rule, steps_of(pack), progress=progress)
+    finish = fold(states(pack, problem, start), rule, steps_of(pack, problem), progress=progress)
     return Trained.of(start.repeat(len(pack.candidates)), finish)
 
 
@@ -57,12 +65,11 @@ def states(pack: Pack, problem: Problem, start: Model) -> Iterator[State]:
     return run_pack(pack.candidates, start, problem.table, problem.split, pack.seeds, schedule)
 
 
-def steps_of(pack: Pack) -> int:
+def steps_of(pack: Pack, problem: Problem | None = None) -> int:
     """The steps of the pack's second stage."""
     if isinstance(pack.candidates[0].method, Refit):
         return 1
-    problem = problem_of(pack)
-    return count_steps(problem.split, schedule_of(pack.second, pack.style))
+    return count_steps((problem or problem_of(pack)).split, schedule_of(pack.second, pack.style))
 
 
 def schedule_of(stage: Stage, style: str) -> Schedule:
@@ -97,8 +104,7 @@ def start_of(pack: Pack, problem: Problem, store: Path) -> Model:
     architecture: Architecture = ARCHITECTURES[pack.data.architecture](problem.table)
     split = pack.candidates[0].method.first_split(problem.split)
     model = architecture.start(problem.table, split.train, pack.seeds)
-    held_out = problem.split.train.shape[1] - split.train.shape[1]
-    place = store / f"{first_stage_key(pack)}{f'-{held_out}' if held_out else ''}.pt"
+    place = store / f"{first_stage_name(pack, problem)}.pt"
     if place.exists():
         return model.at(torch.load(place, weights_only=True))
     schedule = replace(schedule_of(pack.first, pack.first.style), watch_test=False, points_per_epoch=1)
@@ -106,6 +112,13 @@ def start_of(pack: Pack, problem: Problem, store: Path) -> Model:
     with write_whole(place) as part:
         torch.save(trained.parameters, part)
     return trained
+
+
+def first_stage_name(pack: Pack, problem: Problem) -> str:
+    """What the pack's first stage is called in a store: packs that begin alike share it."""
+    split = problem.split
+    held_out = split.train.shape[1] - pack.candidates[0].method.first_split(split).train.shape[1]
+    return f"{first_stage_key(pack)}{f'-{held_out}' if held_out else ''}"
 
 
 def first_stage_key(pack: Pack) -> str:

@@ -19,22 +19,29 @@ from typing import Any
 
 import torch
 
-from raan.results.records import Record
+from raan.files.scratch import scratch
+from raan.study.executor import TRIES, At, Ended, describe
 from raan.study.plan import Pack
 from raan.study.training import train_pack
 
-TRIES = 3
-"""How often a pack is given to a worker, if each of them is killed."""
-
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 
-At = Callable[[int, int], None]
-"""Called with a pack's number and how many steps it has taken."""
+
+class Workers:
+    """Trains packs in processes of their own, so many side by side."""
+
+    def __init__(self, processes: int) -> None:
+        self.processes = processes
+
+    def __call__(self, left: Sequence[Pack], at: At) -> Generator[Ended, None, None]:
+        """Each pack's number and records as they end."""
+        with scratch() as store:
+            yield from train_in_workers(left, store, self.processes, at)
 
 
 def train_in_workers(
     left: Sequence[Pack], store: Path, workers: int, at: At = lambda number, step: None
-) -> Generator[tuple[int, list[Record]], None, None]:
+) -> Generator[Ended, None, None]:
     """Each pack's number and records as they come, from processes that were born anew, not forked."""
     waiting, killed = deque(range(len(left))), Counter[int]()
     crew: list[_Worker] = []
@@ -70,10 +77,9 @@ def _check_tries(pack: Pack, times: int, worker: "_Worker") -> None:
     """Give up on a pack whose workers are killed again and again."""
     if times >= TRIES:
         worker.process.join()
-        methods = ", ".join(dict.fromkeys(candidate.entry.name for candidate in pack.candidates))
         raise OSError(
-            f"the worker process that trained {methods} on {pack.data.title} ({pack.style}, {len(pack.runs)} "
-            f"runs) was killed {times} times (exit code {worker.process.exitcode}), perhaps for want of memory. "
+            f"the worker process that trained {describe(pack)} was killed {times} times (exit code "
+            f"{worker.process.exitcode}), perhaps for want of memory. "
             "What was finished is saved: start the study again to go on, with fewer --workers"
         )
 

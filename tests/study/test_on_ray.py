@@ -1,0 +1,117 @@
+"""Ray in place of worker processes: the same bytes, whoever is killed."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from raan.study.execute import carry_out
+from raan.study.executor import in_turn
+from raan.study.study import read_study
+
+pytest.importorskip("ray")
+
+STUDY = """
+title = "A small one"
+seeds = 2
+[first]
+epochs = 1
+[second]
+epochs = 4
+learning_rate = 1e-2
+[[data]]
+name = "toy"
+rows = 400
+[methods.Vanilla]
+[methods.DFR]
+[methods.RAAN]
+temperature = 0.5
+averaging_rate = 0.5
+[methods.RL-RAAN]
+temperature = [0.1, 0.5]
+averaging_rate = 0.5
+"""
+
+KILL_A_WORKER = """
+import os, signal, sys
+from pathlib import Path
+from raan.study import on_ray
+from raan.study.execute import carry_out
+from raan.study.study import read_study
+
+train, mark = on_ray._train, Path(sys.argv[3])
+
+def fatal(*arguments):
+    if not mark.exists():
+        mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return train(*arguments)
+
+on_ray._train = fatal
+outcome = carry_out(read_study(sys.argv[1]), sys.argv[2], executor=on_ray.OnRay("local"))
+assert outcome.complete
+"""
+
+
+@pytest.fixture
+def study_file(tmp_path):
+    file = tmp_path / "small.toml"
+    file.write_text(STUDY)
+    return file
+
+
+@pytest.fixture
+def expected(study_file, tmp_path):
+    """The bytes of the results without Ray."""
+    carry_out(read_study(study_file), tmp_path / "plain.jsonl", executor=in_turn)
+    return (tmp_path / "plain.jsonl").read_bytes()
+
+
+def run(arguments, **options):
+    environment = os.environ | {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0"}
+    return subprocess.Popen([sys.executable, *map(str, arguments)], env=environment, text=True, **options)
+
+
+@pytest.mark.exhaustive
+def test_a_killed_worker_costs_time_and_nothing_else(study_file, expected, tmp_path):
+    out, mark = tmp_path / "out.jsonl", tmp_path / "killed"
+    process = run(["-c", KILL_A_WORKER, study_file, out, mark], stderr=subprocess.PIPE)
+    _, words = process.communicate(timeout=300)
+    assert process.returncode == 0, words
+    assert mark.exists()
+    assert out.read_bytes() == expected
+
+
+@pytest.mark.exhaustive
+def test_a_killed_driver_is_started_again_and_ends_with_the_same_bytes(study_file, expected, tmp_path):
+    out = tmp_path / "out.jsonl"
+    command = ["-m", "raan", "study", study_file, "--results", out, "--quiet", "--ray"]
+    process = run(command)
+    deadline = time.monotonic() + 120
+    journal = Path(f"{out}.journal")
+    while not (journal.exists() and journal.stat().st_size):  # until a pack has ended
+        assert process.poll() is None or out.exists()
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+        if out.exists():
+            break
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    again = run(command, stderr=subprocess.PIPE)
+    _, words = again.communicate(timeout=300)
+    assert again.returncode == 0, words
+    assert out.read_bytes() == expected
+
+
+def test_an_address_where_no_cluster_answers_is_an_error_in_words(study_file, tmp_path):
+    process = run(
+        ["-m", "raan", "study", study_file, "--results", tmp_path / "out.jsonl", "--ray", "127.0.0.1:1"],
+        stderr=subprocess.PIPE,
+    )
+    _, words = process.communicate(timeout=200)
+    assert process.returncode == 2, words
+    assert "no Ray cluster answers at 127.0.0.1:1" in " ".join(words.split())
