@@ -1,8 +1,6 @@
 """Kills at random moments: what is finished is kept, the next run ends with the same bytes and leaves nothing."""
 
-import hashlib
 import os
-import random
 import signal
 import subprocess
 import sys
@@ -11,7 +9,14 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from sklearn.linear_model import LogisticRegression
 
+import raan
+from commands import raan as raan_here
+from crowd import crowd
+from fitted_runs import write_table
+from kills import KILLS, moments, nursery, states
+from raan.files.claim import why_foreign
 from raan.study.execute import carry_out
 from raan.study.explain import explain_results
 from raan.study.study import read_study
@@ -37,71 +42,172 @@ temperature = 0.5
 averaging_rate = 0.5
 """
 
-MOMENTS = 12
+MOMENTS = 50
+"""How often each command is killed by each signal: one moment in each fiftieth of the time that it takes."""
 
-KILLS = [signal.SIGKILL, signal.SIGTERM]
+IN_A_ROW = 10
+"""Kills in one place before a run there goes on to its end."""
+
+FIT = ("--label", "hired", "--attribute", "sex", "--minutes", 0.05, "--quiet")
+
+MODULES = (
+    "raan.fit.conclude",
+    "raan.fit.kept",
+    "raan.fit.predictions",
+    "raan.report.model_page",
+    "raan.cli.saved",
+)
+
+by_signal = pytest.mark.parametrize("kill", KILLS, ids=lambda each: each.name)
 
 
-def states(folder):
-    """The files in and below the folder with what they hold."""
-    return {
-        str(file.relative_to(folder)): hashlib.sha256(file.read_bytes()).hexdigest()
-        for file in sorted(folder.rglob("*"))
-        if file.is_file()
-    }
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory):
+    """A table, and a folder that `raan fit` wrote of it."""
+    folder = tmp_path_factory.mktemp("fitted")
+    write_table(folder / "people.csv", rows=300)
+    done = raan_here("fit", folder / "people.csv", *FIT, "--out", folder / "fair")
+    assert done.returncode in (0, 1), done.stderr
+    return folder
 
 
-def alive_with(word):
-    """The processes that have the word in their environment."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/environ"):
-        try:
-            if word.encode() in entry.read_bytes():
-                found.append(entry.parent.name)
-        except OSError:
-            continue
-    return found
+def rows_of_moments(seconds, seed):
+    """The moments, so many in a row as one place is killed at."""
+    every = moments(seconds, MOMENTS, seed)
+    return [every[start : start + IN_A_ROW] for start in range(0, MOMENTS, IN_A_ROW)]
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kill", KILLS, ids=lambda each: each.name)
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_study_that_is_killed_again_and_again_ends_with_the_same_bytes(workers, kill, tmp_path):
-    whole, here, temporary = tmp_path / "whole", tmp_path / "here", tmp_path / "temporary"
-    for folder in (whole, here, temporary):
-        folder.mkdir()
-    for folder in (whole, here):
-        (folder / "small.toml").write_text(STUDY)
+@pytest.mark.parametrize(("workers", "kills"), [(1, KILLS[:1]), (1, KILLS[1:]), (2, KILLS)], ids=str)
+def test_a_study_that_is_killed_again_and_again_ends_with_the_same_bytes(workers, kills, tmp_path):
+    whole = tmp_path / "whole"
+    whole.mkdir()
+    (whole / "small.toml").write_text(STUDY)
     study = read_study(whole / "small.toml")
     carry_out(study, whole / "out.jsonl")
     explain_results(study, whole / "out.jsonl")
-    environment = {**os.environ, "TMPDIR": str(temporary)}
-    command = [
-        sys.executable,
-        "-m",
-        "raan",
-        "study",
-        here / "small.toml",
-        "--results",
-        here / "out.jsonl",
-        "--quiet",
-    ]
-    command += ["--workers", str(workers)]
-    rng = random.Random(workers)
-    for _ in range(MOMENTS):
-        child = subprocess.Popen(command, env=environment)
-        time.sleep(rng.uniform(0.5, 6))
-        child.send_signal(kill)
-        child.wait(60)
-    deadline = time.monotonic() + 20
-    while alive_with(str(temporary)) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert alive_with(str(temporary)) == []
-    if kill is signal.SIGTERM:
-        assert os.listdir(temporary) == []
-    subprocess.run(command, env=environment, check=True)
-    assert states(here) == states(whole)
-    assert os.listdir(temporary) == []
+    options = ("--workers", workers, "--quiet")
+    with nursery(tmp_path / "nursery", "raan.study.execute", "raan.study.explain", "raan.report.outline") as run:
+        for number, row in enumerate(rows_of_moments(study_seconds(run, tmp_path / "timed", options), workers)):
+            here = tmp_path / str(number)
+            here.mkdir()
+            (here / "small.toml").write_text(STUDY)
+            command = ("study", here / "small.toml", "--results", here / "out.jsonl", *options)
+            for place, moment in enumerate(row):
+                run.kill(moment, kills[place % len(kills)], *command)
+            run.run(*command)
+            assert states(here) == states(whole)
+            assert os.listdir(run.temporary) == []
+
+
+def study_seconds(run, folder, options):
+    """How long the study takes that nobody kills."""
+    folder.mkdir()
+    (folder / "small.toml").write_text(STUDY)
+    return run.run("study", folder / "small.toml", "--results", folder / "out.jsonl", *options)
+
+
+@pytest.mark.exhaustive
+@by_signal
+def test_a_fit_that_is_killed_leaves_the_old_folder_or_the_new_and_the_next_leaves_nothing_else(
+    kill, fitted, tmp_path
+):
+    with nursery(tmp_path / "nursery", *MODULES) as run:
+        seconds = run.run("fit", fitted / "people.csv", *FIT, "--out", tmp_path / "timed", codes=(0, 1))
+        for number, row in enumerate(rows_of_moments(seconds, 3)):
+            here = tmp_path / str(number)
+            here.mkdir()
+            command = ("fit", fitted / "people.csv", *FIT, "--out", here / "fair", "--force")
+            for moment in row:
+                before = states(here / "fair")
+                code = run.kill(moment, kill, *command, codes=(0, 1))
+                assert why_foreign(here / "fair") == "" if (here / "fair").exists() else not before
+                assert code in (0, 1) or kill is signal.SIGKILL or before == states(here / "fair")
+            run.run(*command, codes=(0, 1))
+            assert os.listdir(here) == ["fair"]
+            assert why_foreign(here / "fair") == ""
+            assert os.listdir(run.temporary) == []
+
+
+@pytest.mark.exhaustive
+@by_signal
+def test_a_choice_that_is_killed_ends_with_the_same_bytes(kill, fitted, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # the folder's name is in its files
+    command = ("choose", fitted / "fair", "--aim", "worst-group", "--no-floor", "--quiet", "--out", "fairer")
+    with nursery(tmp_path / "nursery", *MODULES) as run:
+        seconds = run.run(*command, codes=(0, 1))
+        whole = states(tmp_path / "fairer")
+        for row in rows_of_moments(seconds, 4):
+            for moment in row:
+                run.kill(moment, kill, *command, "--force", codes=(0, 1))
+                assert why_foreign(tmp_path / "fairer") == ""
+            run.run(*command, "--force", codes=(0, 1))
+            assert {*os.listdir(tmp_path)} == {"fairer", "nursery"}
+            assert states(tmp_path / "fairer", but=VARYING).items() <= whole.items()
+            assert os.listdir(run.temporary) == []
+
+
+VARYING = ("raan-folder.json", "report.html", "results.explain.json")
+"""What states the command that was given, or the checksums of such files: here the one with --force."""
+
+
+@pytest.mark.exhaustive
+@by_signal
+@pytest.mark.parametrize("out", ["out.csv", "out.parquet"])
+def test_predictions_that_are_killed_end_with_the_same_bytes(kill, out, fitted, tmp_path):
+    header, *lines = (fitted / "people.csv").read_text().splitlines()
+    data, place = tmp_path / "many.csv", tmp_path / "place"
+    data.write_text("\n".join([header, *(100 * lines)]) + "\n")
+    command = ("predict", fitted / "fair", data, "--out", place / out, "--keep", "all", "--quiet")
+    with nursery(tmp_path / "nursery", *MODULES) as run:
+        seconds = run.run(*command)
+        whole = states(place)
+        for row in rows_of_moments(seconds, 5):
+            (place / out).unlink()
+            for moment in row:
+                before = states(place).get(out)
+                run.kill(moment, kill, *command)
+                assert states(place).get(out) in (before, whole[out])
+            run.run(*command)
+            assert states(place) == whole
+            assert os.listdir(run.temporary) == []
+
+
+SAVE = """
+import sys
+import raan
+from raan.cli.console import run
+old, new, place = sys.argv[1:]
+model, other = raan.load(old), raan.load(new)
+def save():
+    for _ in range(5):
+        model.save(place)
+        other.save(place)
+run(save)
+"""
+
+
+@pytest.mark.exhaustive
+@by_signal
+@pytest.mark.usefixtures("as_users_call")
+def test_a_model_whose_saving_is_killed_is_the_old_one_or_the_new_one(kill, tmp_path):
+    X, y, a = crowd(rows=120)
+    kinds = {}
+    for name, strength in (("old", 0.2), ("new", 0.9)):
+        model = raan.AANReweighting(LogisticRegression(), strength=strength).fit(X, y, sensitive_features=a)
+        model.save(tmp_path / name)
+        kinds[name] = states(tmp_path / name)
+    place = tmp_path / "place"
+    command = ("-c", SAVE, tmp_path / "old", tmp_path / "new", place)
+    with nursery(tmp_path / "nursery", "raan.doors", "raan.reweighting.stored", "skops.io") as run:
+        for row in rows_of_moments(run.run(*command), 6):
+            for moment in row:
+                run.kill(moment, kill, *command)
+                found = raan.load(place)
+                assert found.strength in (0.2, 0.9)
+            run.run(*command)
+            assert states(place) == kinds["new"]
+            assert os.listdir(run.temporary) == []
 
 
 FETCH = """
@@ -115,25 +221,23 @@ run(lambda: find(RemoteFile("set", "file.bin", sha256, int(size), (Url(address),
 
 
 @pytest.mark.exhaustive
-@pytest.mark.parametrize("kill", KILLS, ids=lambda each: each.name)
+@by_signal
 def test_a_download_that_is_killed_again_and_again_ends_with_the_file_alone(
     kill: signal.Signals,
     web: SimpleNamespace,  # noqa: F811
     cache: Path,
     tmp_path: Path,
 ) -> None:
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    command = [sys.executable, "-c", FETCH, f"{web.address}/slow", SHA256, str(len(BODY))]
-    environment, rng = {**os.environ, "TMPDIR": str(temporary)}, random.Random(0)
-    for _ in range(MOMENTS):
-        child = subprocess.Popen(command, env=environment)
-        time.sleep(rng.uniform(0.3, 1.5))
-        child.send_signal(kill)
-        assert child.wait(20) in (0, -kill, 128 + kill)
-    subprocess.run(command, env=environment, check=True)
-    assert states(cache) == {"set/file.bin": SHA256}
-    assert os.listdir(temporary) == []
+    command = ("-c", FETCH, f"{web.address}/slow", SHA256, len(BODY))
+    with nursery(tmp_path / "nursery", "raan.data.download.find") as run:
+        seconds = run.run(*command)
+        for row in rows_of_moments(seconds, 7):
+            (cache / "set" / "file.bin").unlink()
+            for moment in row:
+                run.kill(moment, kill, *command)
+            run.run(*command)
+            assert states(cache) == {"set/file.bin": SHA256}
+            assert os.listdir(run.temporary) == []
 
 
 def test_a_terminated_download_keeps_what_came_and_ends_with_143(
@@ -152,3 +256,20 @@ def test_a_terminated_download_keeps_what_came_and_ends_with_143(
     assert child.returncode == 143, words
     assert parts[0].stat().st_size > 0
     assert [path.name for path in tmp_path.iterdir() if path != cache] == []
+
+
+def test_an_interruption_among_the_rows_lets_go_of_the_file(fitted):
+    """A thread of arrow's that still reads for a dead command aborts the interpreter at its end."""
+    from raan.fit.predictions import predict_file
+    from raan.tabular.source import open_source
+
+    source = open_source(fitted / "people.csv")
+
+    def interrupt(frame):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt) as kept:
+        predict_file(raan.load(fitted / "fair" / "model"), source, [], interrupt)
+    assert kept.value.__traceback__  # as where the interpreter ends by it
+    opened = [os.readlink(entry) for entry in Path("/proc/self/fd").iterdir() if entry.is_symlink()]
+    assert str(fitted / "people.csv") not in opened

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -21,6 +20,9 @@ if TYPE_CHECKING:
 WRITER = "raan fit"
 """What the manifest of a folder says of it; `raan choose` writes the same kind."""
 
+ROOM = 2**23
+"""Bytes that the disk must have left: the report takes five million, and it is better to know before training."""
+
 BROKEN = 1
 """The exit code where test rows contradict what was promised."""
 
@@ -29,7 +31,7 @@ def claim_folder(out: Path, force: bool) -> AbstractContextManager[Path]:
     """The folder to fill, claimed from now on, which stands at `out` when all is written."""
     from raan.files.claim import claim
 
-    return claim(out, WRITER, force=force)
+    return claim(out, WRITER, force=force, room=ROOM)
 
 
 def write(
@@ -43,14 +45,15 @@ def write(
     """Write everything that the folder holds; `out` is where it will stand."""
     from raan.fit.card import model_card
     from raan.fit.kept import keep
-    from raan.results.records import explanation_of, line_of
+    from raan.results.records import explanation_of, lines_of
+    from raan.results.stated import to_text
 
     results = folder / "results.jsonl"
     model.save(folder / "model")
     save_plain(folder / "plain")
-    results.write_text("".join(map(line_of, runs)), encoding="utf-8")
+    results.write_text(lines_of(runs), encoding="utf-8")
     stated = _stated(outcome)
-    explanation_of(results).write_text(json.dumps(stated, ensure_ascii=False, allow_nan=False), encoding="utf-8")
+    explanation_of(results).write_text(to_text(stated), encoding="utf-8")
     (folder / "model-card.md").write_text(model_card(outcome, str(out)), encoding="utf-8")
     if has_trade_off(model):
         keep(outcome, folder)

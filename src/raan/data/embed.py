@@ -1,9 +1,7 @@
 """Embed once: vectors of texts, images or anything else by a fixed model, made once and kept on disk."""
 
 import hashlib
-import sqlite3
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,12 +15,11 @@ from torch import Tensor
 from raan.data.download.find import cache_folder
 from raan.data.download.remote import Progress
 from raan.data.images import Images, Size, pixels
+from raan.data.store import open_store
 from raan.errors import MissingExtra
 
 Item = TypeVar("Item")
 Encoder = Callable[[list[Item]], Float32[np.ndarray, "item feature"]]
-
-KEYS_AT_ONCE = 500  # in one query to the store
 
 
 def embed_once(
@@ -52,8 +49,8 @@ def embed_once(
     folder = Path(cache).expanduser() if cache else cache_folder() / "embeddings"
     folder.mkdir(parents=True, exist_ok=True)
     keys = [_digest(key(item)) for item in items]
-    with closing(_open(folder / f"{model}.sqlite")) as store:
-        known = _known(store, keys)
+    with open_store(folder / f"{model}.sqlite") as store:
+        known = store.known(keys)
         missing = [(name, item) for name, item in zip(keys, items, strict=True) if name not in known]
         encode = load() if missing else None
         if progress:
@@ -61,55 +58,15 @@ def embed_once(
         for start in range(0, len(missing), batch_size):
             names, batch = zip(*missing[start : start + batch_size], strict=True)
             assert encode is not None
-            _keep(store, names, encode(list(batch)))
+            store.keep(names, encode(list(batch)))
             if progress:
                 progress(len(known) + start + len(batch), len(items))
-        return torch.from_numpy(_read(store, keys))
-
-
-# The store: one SQLite file a model, whose transactions outlive a process that is killed.
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    store = sqlite3.connect(path, timeout=60)  # seconds that another process may be writing
-    store.execute("create table if not exists embedding (key blob primary key, vector blob not null)")
-    return store
+        return torch.from_numpy(store.read(keys))
 
 
 def _digest(key: str) -> bytes:
     # Halves of surrogate pairs occur in scraped text, and have no UTF-8 of their own.
     return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
-def _keep(store: sqlite3.Connection, keys: Sequence[bytes], vectors: Float32[np.ndarray, "item feature"]) -> None:
-    """Write the batch, all of it or nothing."""
-    rows = [(key, vector.tobytes()) for key, vector in zip(keys, vectors, strict=True)]
-    with store:
-        store.executemany("insert or ignore into embedding values (?, ?)", rows)
-
-
-def _known(store: sqlite3.Connection, keys: Sequence[bytes]) -> set[bytes]:
-    """Those of the keys that are in the store."""
-    return {key for some in _pieces(keys) for (key,) in store.execute(f"select key {_among(some)}", some)}
-
-
-def _read(store: sqlite3.Connection, keys: Sequence[bytes]) -> Float32[np.ndarray, "item feature"]:
-    """The vectors of the keys, in their order."""
-    (width,) = store.execute("select length(vector) / 4 from embedding limit 1").fetchone()
-    row = {key: number for number, key in enumerate(keys)}
-    vectors = np.empty((len(keys), width), np.float32)
-    for some in _pieces(keys):
-        for key, vector in store.execute(f"select key, vector {_among(some)}", some):
-            vectors[row[key]] = np.frombuffer(vector, np.float32)
-    return vectors
-
-
-def _among(keys: Sequence[bytes]) -> str:
-    return f"from embedding where key in ({','.join('?' * len(keys))})"
-
-
-def _pieces(keys: Sequence[bytes]) -> Iterator[Sequence[bytes]]:
-    return (keys[start : start + KEYS_AT_ONCE] for start in range(0, len(keys), KEYS_AT_ONCE))
 
 
 # Texts, by a sentence-transformers model.

@@ -29,7 +29,9 @@ Size = tuple[int, int]  # height and width
 SUFFIXES = (".jpg", ".jpeg", ".png")
 BLOCK = 1_024  # images that are decoded before they are written
 MARK = b"\nraan images "  # stands between the array and its key in a file that `materialise` wrote
-KEY_LENGTH = 64
+CHECKED = b"\nchecksum "  # before the checksum of the array
+KEY_LENGTH = 64  # of a checksum too
+READ = 1 << 22  # bytes at a time
 
 LARGEST = 2**28
 """Bytes of an image: an archive may state any number, and they would all be unpacked."""
@@ -96,21 +98,39 @@ def materialise(
 ) -> UInt8[Tensor, "image 3 height width"]:
     """The `pixels` of the images named, memory-mapped from an .npy file that is written at the first call.
 
-    A file at the path that was written of the same images (by name and number of bytes) at the same size
-    is used as it is; one of others is replaced; one that was not written here is never touched. The
+    A file at the path that was written of the same images (by name and number of bytes) at the same size is used
+    as it is; one of others, or a damaged one, is replaced; one that was not written here is never touched. The
     file appears whole or not at all. Writing to the tensor changes the copy in memory only.
     """
     where = Path(path).expanduser()
-    key = _key(images, names, _height_width(size))
-    if _recorded_key(where) != key:
+    old = _key(images, names, _height_width(size))  # of files without a checksum, which earlier versions wrote
+    key, recorded = hashlib.sha256(CHECKED + old).hexdigest().encode(), _recorded_key(where)
+    if recorded != old and not (recorded == key and _is_sound(where)):
         with write_whole(where) as part, part.open("wb") as stream:
-            _write(stream, images, names, _height_width(size), threads, progress)
-            stream.write(MARK + key)
+            checked = _Checked(stream)
+            _write(checked, images, names, _height_width(size), threads, progress)
+            stream.write(checked.checksum() + MARK + key)
     return torch.from_numpy(np.load(where, mmap_mode="c"))
 
 
+class _Checked:
+    """Writes to a stream, and knows the checksum of what was written."""
+
+    def __init__(self, stream: IO[bytes]) -> None:
+        self.stream, self.found = stream, hashlib.sha256()
+
+    def write(self, data: bytes) -> int:
+        """Write to the stream."""
+        self.found.update(data)
+        return self.stream.write(data)
+
+    def checksum(self) -> bytes:
+        """What follows the array in the file."""
+        return CHECKED + self.found.hexdigest().encode()
+
+
 def _write(
-    stream: IO[bytes],
+    stream: _Checked,
     images: Images,
     names: Sequence[str],
     size: Size,
@@ -125,6 +145,19 @@ def _write(
         stream.write(pixels(images, block, size, threads=threads).tobytes())
         if progress:
             progress(start + len(block), len(names))
+
+
+def _is_sound(where: Path) -> bool:
+    """Whether the array has the checksum that follows it."""
+    with where.open("rb") as stream:
+        stream.seek(-(len(CHECKED) + len(MARK) + 2 * KEY_LENGTH), os.SEEK_END)
+        end, mark, stated = stream.tell(), stream.read(len(CHECKED)), stream.read(KEY_LENGTH)
+        stream.seek(0)
+        found = hashlib.sha256()
+        while end and (block := stream.read(min(end, READ))):
+            found.update(block)
+            end -= len(block)
+        return mark + stated == CHECKED + found.hexdigest().encode()
 
 
 def _key(images: Images, names: Sequence[str], size: Size) -> bytes:

@@ -20,6 +20,7 @@ from typing import Any
 from raan.errors import InputError, Message, Option
 from raan.files.lock import Locked, lock
 from raan.files.seal import is_sealed, seal
+from raan.files.space import check_space
 from raan.files.write import beside, hidden, left_beside, sync_folder, write_bytes
 
 MANIFEST = "raan-folder.json"
@@ -37,16 +38,17 @@ class Occupied(OSError):
 
 
 @contextmanager
-def claim(path: str | os.PathLike[str], kind: str, *, force: bool = False) -> Iterator[Path]:
+def claim(path: str | os.PathLike[str], kind: str, *, force: bool = False, room: int = 0) -> Iterator[Path]:
     """A hidden folder to fill; if the block ends without an error, it stands at the path, with a manifest.
 
     The path is new, or an empty folder; with `force` also a folder of which raan wrote every file. That is looked
     at when the block begins and again when it ends: what came to be there meanwhile is not touched, and the new
     folder is kept beside it under the next free name. Another process that claims the same path is refused. What a
-    killed one left is removed by the next that claims it.
+    killed one left is removed by the next that claims it. A disk without `room` for so many bytes is refused too.
     """
     target = Path(os.path.realpath(path))
     _check_place(target)
+    check_space(target, room)
     with _alone(target):
         _recover(target)
         _check_content(target, force)

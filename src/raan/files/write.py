@@ -14,6 +14,7 @@ from pathlib import Path
 
 from raan.files.lock import lock, release
 from raan.files.scratch import scratch
+from raan.files.space import check_space
 
 LONGEST = 120
 """Names of more bytes are not repeated in those of the files beside them: file systems allow 143 or 255 in all."""
@@ -52,6 +53,7 @@ def write_whole(path: str | os.PathLike[str]) -> Iterator[Path]:
     with _naming(target, part):
         target.parent.mkdir(parents=True, exist_ok=True)
         _sweep(target)
+        check_space(target, 1)  # before whoever writes has worked for it
         # Locked for as long as this process lives, so that others can tell it from what a kill left.
         with lock(part, wait=True, keep=False, needed=False) as stream:
             yield part

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from raan.files.archive import check_archive
 from raan.files.folder import CorruptModel, blame
 from raan.fit.inspect import GroupScores, Probe
 from raan.fit.outcome import Facts, Outcome
@@ -44,6 +45,8 @@ def _curves(scores: GroupScores) -> list[Any]:
 def recall(folder: Path, frontier: FairFrontier) -> Outcome:
     """The outcome that was kept, of the trade-off that was saved with the model."""
     file = folder / FILE
+    with blame(file):
+        check_archive(file)
     with blame(file), np.load(file, allow_pickle=False) as stored:
         words = json.loads(str(stored["words"]))
         test, switched = (stored[name].astype(np.float64) for name in ("test", "switched"))

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -39,9 +39,10 @@ def predict_file(
     """
     features = Features(model.preprocessing, source)
     _check_kept(source, kept, [PREDICTION, *map(probability, model.class_names)])
-    for chunk in source.chunks():
-        write(_frame(model, features, chunk, kept))
-        report(chunk.done)
+    with closing(source.chunks()) as chunks:
+        for chunk in chunks:
+            write(_frame(model, features, chunk, kept))
+            report(chunk.done)
     return features.unfamiliar.rows, list(features.unfamiliar.notes())
 
 

@@ -15,6 +15,7 @@ from matplotlib.ticker import MaxNLocator
 
 from raan.fairness.aims import ACCURACY, AIMS
 from raan.report.content import Content
+from raan.report.drawn import save_figure
 from raan.report.explanation_charts import separability_in_words
 from raan.report.measures import group_name
 from raan.report.outline import numbered, readings_of
@@ -28,7 +29,7 @@ FORMATS = ("png", "svg")
 
 def trade_off(reading: Reading, path: str | Path) -> None:
     """Accuracy against each aim, a line for each method, a point for each allowance; mean over seeds, bars: sd."""
-    _save(_trade_off(reading, numbered(reading.comparison.records)), path)
+    save_figure(_trade_off(reading, numbered(reading.comparison.records)), path)
 
 
 def write_figures(content: Content, folder: str | Path) -> list[Path]:
@@ -53,7 +54,7 @@ def write_figures(content: Content, folder: str | Path) -> list[Path]:
         add(f"{entry['data']}-{entry['name']}-map", _map(entry))
     written = [Path(folder) / f"{name}.{suffix}" for name in figures for suffix in FORMATS]
     for path in written:
-        _save(figures[path.stem], path)
+        save_figure(figures[path.stem], path)
     return written
 
 
@@ -178,10 +179,3 @@ def _with_legend(figure: Figure, axes: Axes) -> Figure:
     handles, labels = axes.get_legend_handles_labels()
     figure.legend(handles, labels, loc="outside lower center", ncols=min(6, len(labels)), frameon=False)
     return figure
-
-
-def _save(figure: Figure, path: str | Path) -> None:
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    # An SVG without the time of its drawing: the same numbers give the same picture.
-    metadata = {"Date": None} if Path(path).suffix == ".svg" else None
-    figure.savefig(path, dpi=150, metadata=metadata)

@@ -1,6 +1,5 @@
 """Where a report's content comes from: results files, folders that `raan fit` wrote, study files."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -9,8 +8,8 @@ from typing import Any
 from raan.fairness.rule import Rule
 from raan.report.content import Content
 from raan.report.measures import rule_in_words
-from raan.results.explanation import check_explanation
 from raan.results.records import Record, explanation_of, journal_of, read
+from raan.results.stated import from_text
 from raan.studies import find, read_rule
 
 IN_FOLDER = ("results.jsonl", "results.jsonl.gz")
@@ -140,8 +139,7 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
     if not file.is_file():
         return None
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        check_explanation(found)
+        found = from_text(file.read_bytes())
         if not isinstance(found.get("saved", {}), dict):
             raise ValueError("saved is no model")
         for key in _STATED:
@@ -153,5 +151,4 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
         raise ValueError(
             f"{file} is no explanation of results ({error}); delete it to report without it"
         ) from error
-    explanation: Mapping[str, Any] = found
-    return explanation
+    return found

@@ -8,6 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from raan.report.drawn import save_figure
 from raan.report.palette import COLOURS, MARKERS
 
 ATTRIBUTE_COLOURS = ("#dc2626", "#2563eb", *COLOURS)
@@ -16,8 +17,7 @@ ATTRIBUTE_COLOURS = ("#dc2626", "#2563eb", *COLOURS)
 def draw(content: Mapping[str, Any], path: str | Path) -> None:
     """The picture, as the file's ending says: .png, .svg or .pdf."""
     figure = DRAWN[content["kind"]](content)
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path)
 
 
 def toy_picture(content: Mapping[str, Any]) -> Figure:

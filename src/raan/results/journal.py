@@ -14,11 +14,12 @@ from pathlib import Path
 
 from raan.files.lock import Locked, lock
 from raan.files.seal import digest
+from raan.files.space import check_space
 from raan.files.write import write_all, write_bytes
-from raan.results.records import Record, journal_of, line_of, parse, read
+from raan.results.records import CHECKSUM, Record, journal_of, line_of, lines_of, parse, read
 
-CHECKSUM = 16
-"""Hexadecimal digits of a line's checksum."""
+ROOM = 2**16
+"""Bytes that the disk must have left before anything is trained."""
 
 FRAMED = re.compile(rb"[0-9a-f]{%d} \{" % CHECKSUM)
 
@@ -59,9 +60,13 @@ class Results:
         records = sorted(self.done.values(), key=lambda record: place.get(record.run, len(place)))
         if not records:
             return
-        content = "".join(map(line_of, records)).encode()
-        # No time of writing in the header: the same runs give the same bytes.
-        write_bytes(self.path, gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
+        if (
+            self.path.suffix == ".gz"
+        ):  # which has a checksum, and no time of writing: the same runs, the same bytes
+            content = gzip.compress("".join(map(line_of, records)).encode(), mtime=0)
+        else:
+            content = lines_of(records).encode()
+        write_bytes(self.path, content)
         self.journal.unlink(missing_ok=True)
 
 
@@ -71,6 +76,7 @@ def open_results(path: str | Path) -> Iterator[Results]:
     path = Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = journal_of(path)
+    check_space(path, ROOM)
     with _lock(path):
         earlier = [*(read(path) if path.exists() else []), *_recover(journal)]
         yield Results(path, journal, {record.run: record for record in earlier})

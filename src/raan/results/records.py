@@ -4,6 +4,7 @@ import gzip
 import hashlib
 import json
 import platform
+import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
@@ -16,6 +17,7 @@ import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.metrics import Metrics, metrics
+from raan.files.seal import digest
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,12 @@ class Record:
 
 NAMES = tuple(field.name for field in fields(Record))
 
+CHECKSUM = 16
+"""Hexadecimal digits of a line's checksum."""
+
+STATED = re.compile(rb',"checksum":"([0-9a-f]{%d})"\}$' % CHECKSUM)
+"""How a line ends that states its checksum."""
+
 SMALL, MOST_PACKED = 2**26, 200
 """A packed file may hold so many bytes, or so many times its own; results hold about ten times."""
 
@@ -90,9 +98,38 @@ def line_of(record: Record) -> str:
     return json.dumps(asdict(record), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
+def lines_of(records: Sequence[Record]) -> str:
+    """The records as the lines of a plain file, each with a checksum, since such a file has none of its own."""
+    lines = list(map(line_of, records))
+    return "".join(
+        f'{line[:-2]},"checksum":"{_checksum(line.encode(), number, len(lines))}"}}\n'
+        for number, line in enumerate(lines, 1)
+    )
+
+
+def _checksum(line: bytes, number: int, lines: int) -> str:
+    """The checksum of a line at its place among so many: a line that is gone, or comes twice, spoils it too."""
+    return digest(b"%d of %d: %s" % (number, lines, line))[:CHECKSUM]
+
+
 def read(path: str | Path) -> list[Record]:
     """The records of a results file, plain or gzipped. A torn last line, which a kill may leave, is left out."""
-    return [parse(line, f"{path}, line {number},") for number, line in enumerate(_whole_lines(Path(path)), 1)]
+    lines = _whole_lines(Path(path))
+    _check_lines(path, lines)
+    return [parse(line, f"{path}, line {number},") for number, line in enumerate(lines, 1)]
+
+
+def _check_lines(path: str | Path, lines: Sequence[bytes]) -> None:
+    """Raise a ValueError if a line is not as it was written; lines without checksums, as of old, are believed."""
+    stated = [STATED.search(line) for line in lines]
+    for number, (line, found) in enumerate(zip(lines, stated, strict=True), 1):
+        if found is None and any(stated):
+            raise ValueError(f"{path}, line {number}, is damaged: it has no checksum, and others have one")
+        if found and found[1].decode() != _checksum(line[: found.start()] + b"}\n", number, len(lines)):
+            raise ValueError(
+                f"{path}, line {number}, is damaged: it does not have the checksum that it states, as line "
+                f"{number} of {len(lines)}"
+            )
 
 
 def _whole_lines(path: Path) -> list[bytes]:

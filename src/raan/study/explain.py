@@ -1,6 +1,5 @@
 """Explain a finished study: the weights and embeddings of its first style and seed, as its rule chose them."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isinf
@@ -18,8 +17,9 @@ from raan.files.write import write_text
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model
 from raan.models.outputs import outputs
-from raan.results.explanation import MOST_WEIGHED, check_explanation, explanation, map_of, weights_of
+from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.results.records import Record, explanation_of, read
+from raan.results.stated import from_text, to_text
 from raan.results.summary import choose, comparisons
 from raan.study.plan import Pack, candidates, keep_planned
 from raan.study.study import Data, Study
@@ -55,15 +55,14 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
         for title, several in runs.items():
             for part, found in zip((weights, maps), _explained(title, several, study.select, store), strict=True):
                 part.extend(found)
-    write_text(file, json.dumps({**explanation(weights, maps), **made_of}, ensure_ascii=False))
+    write_text(file, to_text({**explanation(weights, maps), **made_of}))
     return file
 
 
 def _is_made_of(file: Path, parts: Mapping[str, Any]) -> bool:
     """Whether the file explains these runs; a damaged one explains nothing, and is written anew."""
     try:
-        found = json.loads(file.read_text(encoding="utf-8"))
-        check_explanation(found)
+        found = from_text(file.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
     return bool(parts.items() <= found.items())

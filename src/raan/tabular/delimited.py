@@ -8,10 +8,12 @@ line by line.
 import csv
 import io
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
+from contextlib import closing
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from pyarrow.csv import ConvertOptions, ParseOptions, ReadOptions, open_csv
@@ -62,12 +64,13 @@ def _read(
     """The named columns; those that are numbers up to some block, and words there, are read again as words."""
     parts: dict[str, list[Plain]] = {name: [] for name in named}
     absent, wordy = frozenset(missing), {*text}
-    for block in blocks(file, names, [*named.values()], missing=missing, report=report):
-        for name, words in zip(named, block.columns, strict=True):
-            column = column_of_text(words, absent, text=name in wordy, decimal=file.decimal)
-            parts[name].append(column)
-            if column.type == "category":
-                wordy.add(name)
+    with closing(blocks(file, names, [*named.values()], missing=missing, report=report)) as found:
+        for block in found:
+            for name, words in zip(named, block.columns, strict=True):
+                column = column_of_text(words, absent, text=name in wordy, decimal=file.decimal)
+                parts[name].append(column)
+                if column.type == "category":
+                    wordy.add(name)
     joined = {name: join(parts.pop(name)) for name in named}
     pa.default_memory_pool().release_unused()  # the features will need it
     mixed = {name: named[name] for name, column in joined.items() if column is None}
@@ -83,16 +86,17 @@ def blocks(
     missing: Collection[str] = (),
     report: Callable[[int], object] = lambda done: None,
     empty: bool = False,
-) -> Iterator[pa.RecordBatch]:
+) -> Generator[pa.RecordBatch, None, None]:
     """The columns at these places as words, so many rows at a time; null where a word stands for a missing value.
 
     It is reported how many bytes have been read. That there is no row is an error, unless files may be empty:
-    then there is one block without rows.
+    then there is one block without rows. Whoever does not read to the end closes it.
     """
     called = [str(place) for place in range(len(names))]  # names may be empty
+    readers: list[Any] = []
     with open_text(file.path, file.encoding) as (text, done):
         try:
-            yield from _reported(
+            readers.append(
                 open_csv(
                     _Stream(_pieces(file, text)),
                     ReadOptions(column_names=called, block_size=BLOCK),
@@ -103,14 +107,18 @@ def blocks(
                         null_values=list(missing),
                         strings_can_be_null=bool(missing),
                     ),
-                ),
-                lambda: report(done()),
+                )
             )
+            yield from _reported(readers, lambda: report(done()))
         except (ValueError, csv.Error) as error:  # those of arrow are among them; that there is no row is one
             if check(file, names, empty=empty) == 0:
                 yield pa.RecordBatch.from_pydict({called[place]: pa.array([], pa.string()) for place in places})
                 return
             raise InputError(str(file.path), f"cannot be read ({error})", "rows of values") from error
+        finally:
+            # Its thread calls Python, and ends when nobody has the reader any more. An interruption keeps what its
+            # frames hold up to the end of the interpreter, which such a thread does not survive.
+            readers.clear()
     report(file.size)
 
 
@@ -119,10 +127,10 @@ def place_of(file: TextFile, before: int, row: int) -> str:
     return f"{file.path}, line {line_of(file, before + row)}"
 
 
-def _reported(found: Iterator[pa.RecordBatch], report: Callable[[], object]) -> Iterator[pa.RecordBatch]:
-    """The blocks that have rows, of which there is one at least; each is reported once it is done with."""
+def _reported(readers: Sequence[Any], report: Callable[[], object]) -> Iterator[pa.RecordBatch]:
+    """The blocks of the one reader that have rows, one at least; each is reported once it is done with."""
     rows = 0
-    for block in found:
+    while (block := next(readers[0], None)) is not None:
         rows += len(block)
         if len(block):
             yield block

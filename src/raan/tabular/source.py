@@ -1,6 +1,7 @@
 """The rows of a file of any size, a chunk at a time, as a fitted model needs them."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -38,6 +39,10 @@ class Chunk(NamedTuple):
         return frame
 
 
+Chunks = Generator[Chunk, None, None]
+"""To be closed by whoever does not read them to the end."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A file to read in chunks: its columns by name, and how much there is of it, in bytes or rows."""
@@ -45,7 +50,7 @@ class Source:
     path: Path
     names: tuple[str, ...]
     total: int
-    chunks: Callable[[], Iterator[Chunk]] = field(repr=False)
+    chunks: Callable[[], Chunks] = field(repr=False)
     decimal: str | None = None  # None where columns have types of their own
 
 
@@ -61,7 +66,7 @@ def open_source(path: Path, layout: Layout = Layout()) -> Source:
     return Source(path, names, file.size, partial(_text_chunks, file, names), file.decimal)
 
 
-def _text_chunks(file: TextFile, names: tuple[str, ...]) -> Iterator[Chunk]:
+def _text_chunks(file: TextFile, names: tuple[str, ...]) -> Chunks:
     """The rows of a text file, every value a word as it is written: an identifier keeps its leading zeros."""
     rows, read = 0, 0
 
@@ -69,11 +74,12 @@ def _text_chunks(file: TextFile, names: tuple[str, ...]) -> Iterator[Chunk]:
         nonlocal read
         read = done
 
-    for block in blocks(file, names, range(len(names)), report=report, empty=True):
-        for start in range(0, max(len(block), 1), CHUNK):  # a block without rows is one chunk
-            batch = block.slice(start, CHUNK).rename_columns(list(names))
-            yield Chunk(batch, partial(place_of, file, rows), read)
-            rows += len(batch)
+    with closing(blocks(file, names, range(len(names)), report=report, empty=True)) as found:
+        for block in found:
+            for start in range(0, max(len(block), 1), CHUNK):  # a block without rows is one chunk
+                batch = block.slice(start, CHUNK).rename_columns(list(names))
+                yield Chunk(batch, partial(place_of, file, rows), read)
+                rows += len(batch)
 
 
 def _parquet(path: Path) -> Source:
@@ -85,7 +91,7 @@ def _parquet(path: Path) -> Source:
     return Source(path, names, file.metadata.num_rows, partial(_parquet_chunks, file, path, names))
 
 
-def _parquet_chunks(file: ParquetFile, path: Path, names: tuple[str, ...]) -> Iterator[Chunk]:
+def _parquet_chunks(file: ParquetFile, path: Path, names: tuple[str, ...]) -> Chunks:
     done = 0
     none = file.schema_arrow.empty_table().to_batches() or [pa.RecordBatch.from_pylist([], file.schema_arrow)]
     for batch in file.iter_batches(CHUNK) if file.metadata.num_rows else none:

@@ -1,7 +1,9 @@
 """Training that survives the death of its process: what there is at the end of every epoch, in a file."""
 
 import pickle
+import zipfile
 from collections.abc import Callable
+from contextlib import suppress
 from os import PathLike
 from pathlib import Path as File
 from typing import Any
@@ -11,6 +13,7 @@ import torch
 from torch import Tensor
 
 from raan.errors import InputError, Option
+from raan.files.archive import check_archive
 from raan.files.write import write_whole
 from raan.methods.method import Memory
 from raan.training.path import Path, Point
@@ -55,12 +58,11 @@ class Checkpoint:
 
 def _read(file: File) -> dict[str, Any]:
     """The file's content; only tensors and plain values are read."""
-    try:
+    with suppress(zipfile.BadZipFile, RuntimeError, pickle.UnpicklingError, EOFError):
+        check_archive(file)
         content = torch.load(file, weights_only=True)
         if isinstance(content, dict) and {"key", "stages"} <= content.keys():
             return content
-    except (RuntimeError, pickle.UnpicklingError, EOFError):
-        pass
     came = f"is {file}, which holds no training"
     raise InputError(Option("checkpoint"), came, "a file that an interrupted fit left, or a new name") from None
 

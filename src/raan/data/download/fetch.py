@@ -3,7 +3,6 @@
 import errno
 import hashlib
 import os
-import shutil
 import zipfile
 import zlib
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from urllib.error import HTTPError
 
 from raan.data.download.remote import Progress, RemoteFile, Source, TooSlow
 from raan.files.lock import lock, release
+from raan.files.space import check_space
 from raan.files.write import write_all
 
 CHUNK = 1 << 16
@@ -76,7 +76,7 @@ class _Copy:
         answers = []
         for source in self.file.sources:
             try:
-                self._check_space()
+                check_space(Path(self.stream.name), self.file.size - self.size)
                 return self._fill_from(source)
             except FAILURES as error:
                 answers.append(f"{source}: {type(error).__name__}: {error}")
@@ -137,13 +137,6 @@ class _Copy:
         sha256 = hashlib.file_digest(self.stream, "sha256").hexdigest()
         if sha256 != self.file.sha256:
             raise WrongBytes(f"sent other bytes, of sha256 {sha256}")
-
-    def _check_space(self) -> None:
-        """Raise an OSError at once where the disk would be full in the end."""
-        where = Path(self.stream.name)
-        disk, needed = shutil.disk_usage(where.parent), self.file.size - self.size
-        if disk.total and disk.free < needed:  # some network folders report 0 of 0
-            raise OSError(errno.ENOSPC, f"{needed:,} bytes are needed, the disk has {disk.free:,} free", where)
 
 
 def _is_full(error: Exception) -> bool:
