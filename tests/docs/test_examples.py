@@ -1,5 +1,6 @@
 import re
 from pathlib import Path
+from textwrap import dedent
 
 import pytest
 
@@ -7,10 +8,15 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
+TOGETHER = ("README.md", "coming-from-fairlearn.md")
+"""Pages whose blocks build on each other, as a reader would type them."""
+
+
 def examples(page):
-    """The page's code blocks; the README's build on each other, as a reader would type them."""
-    blocks = re.findall(r"^```python\n(.*?)^```", page.read_text(), flags=re.M | re.S)
-    return ["\n".join(blocks)] if page.name == "README.md" and blocks else blocks
+    """The page's code blocks, those in tabs too."""
+    found = re.findall(r"^( *)```python\n(.*?)^\1```", page.read_text(), flags=re.M | re.S)
+    blocks = [dedent(code) for _, code in found]
+    return ["\n".join(blocks)] if page.name in TOGETHER and blocks else blocks
 
 
 EXAMPLES = [
@@ -25,6 +31,7 @@ LINKS = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:Setting a.*:DeprecationWarning")  # in fairlearn, with new versions of pandas
 @pytest.mark.usefixtures("as_users_call")
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_every_example_of_the_docs_runs(code, tmp_path, monkeypatch):

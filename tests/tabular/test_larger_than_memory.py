@@ -1,4 +1,4 @@
-"""Parquet files of more rows than memory holds: a sample is read, and predictions are made, some rows at a time."""
+"""Parquet files of more rows than memory holds: read by sample, predicted some rows at a time."""
 
 import sys
 from pathlib import Path
@@ -69,7 +69,7 @@ def test_the_seed_decides_which_rows_of_a_file_or_frame_are_drawn(tmp_path, kind
 
 
 def test_of_rows_that_do_not_fit_into_memory_as_many_as_do_are_used_and_it_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_most_rows", lambda columns: 100 * columns)
+    monkeypatch.setattr(reading, "most_rows", lambda columns: 100 * columns)
     with pytest.warns(UserWarning, match="a.parquet has 5,000 rows; 400 of them, drawn at random"):
         loaded = from_frame(numbered(tmp_path / "a.parquet"), "y", "sex", ignore="n")
     assert loaded.rows == 400
@@ -78,7 +78,7 @@ def test_of_rows_that_do_not_fit_into_memory_as_many_as_do_are_used_and_it_is_sa
 
 def test_half_of_the_memory_is_for_the_table():
     pages = reading.os.sysconf("SC_PHYS_PAGES") * reading.os.sysconf("SC_PAGE_SIZE")
-    assert reading._most_rows(10) == pages // 2 // 400
+    assert reading.most_rows(10) == pages // 2 // 400
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,7 @@ import json
 import math
 import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -17,7 +18,11 @@ from raan.fairness.aims import AIMS
 from raan.fairness.audit import MIN_COUNT
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from raan.fairness.findings import Audit
+    from raan.fairness.held import Held
+    from raan.fit.promised import Promised
     from raan.tabular.columns import Words
     from raan.tabular.sheet import Sheet
 
@@ -53,6 +58,10 @@ def audit(
         float | None, typer.Option(min=0, help="Exit with code 1 if the --metric is above this, such as 0.1.")
     ] = None,
     metric: Metric = "equalized-odds",
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="What `raan fit` wrote: exit with code 1 if its promise is broken here."),
+    ] = None,
     min_count: Annotated[
         int, typer.Option(min=1, help="Groups with fewer rows than this of some class are left out of the gaps.")
     ] = MIN_COUNT,
@@ -71,14 +80,20 @@ def audit(
     An attribute of many numbers, such as an age, is binned. The equalized-odds gap is the sum of the differences
     of true and false positive rates.
 
-    Exit codes: 0 done, 1 the metric is above --fail-above or undefined, 2 wrong input.
+    With --baseline, accuracy and aim are held against what was promised of the model for new rows; broken is what
+    is worse by more than chance would do one time in twenty.
+
+    Exit codes: 0 done, 1 the metric is above --fail-above or undefined, or the promise of --baseline is broken,
+    2 wrong input.
     """
     with waiting(f"reading {data}", quiet):
         from raan.fairness.audit import audit as measure
+        from raan.fairness.held import hold
         from raan.tabular.columns import MISSING
         from raan.tabular.lines import Layout
         from raan.tabular.reading import read
 
+        promised = _promise(baseline) if baseline else None
         tokens = (*MISSING, *(missing or ()))
         sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
     truth, predicted = (
@@ -88,12 +103,51 @@ def audit(
     with naming(RENAMED):
         found = measure(truth, predicted, groups, min_count=min_count)
     found = replace(found, notes=(*notes, *found.notes))
+    held = hold(found, promised.metrics, promised.aim) if promised else ()
     if as_json:
-        sys.stdout.write(json.dumps(found.to_dict(), ensure_ascii=False) + "\n")
+        sys.stdout.write(json.dumps({**found.to_dict(), **_compared(held)}, ensure_ascii=False) + "\n")
     elif not quiet:
         console.print(f"{found}\n\n{found.reading}", markup=False, highlight=False, soft_wrap=True)
+        _show_held(held)
     if fail_above is not None:
         _judge(found, metric, fail_above)
+    if any(each.broken for each in held):
+        broken = ", ".join(each.measure.title for each in held if each.broken)
+        errors.print(f"The promise of {baseline} is broken: {broken}.", highlight=False, markup=False)
+        raise typer.Exit(1)
+
+
+def _promise(folder: Path) -> Promised:
+    from raan.fit.promised import read_promise
+
+    return read_promise(folder)
+
+
+def _compared(held: Sequence[Held]) -> dict[str, Any]:
+    """The comparison with a promise, for programs; nothing where there is none."""
+    if not held:
+        return {}
+    return {
+        "baseline": {
+            each.measure.metric: {"promised": each.promised.value, "binding": each.binding, "broken": each.broken}
+            for each in held
+            if not math.isnan(each.promised.value)
+        }
+    }
+
+
+def _show_held(held: Sequence[Held]) -> None:
+    """A line for each measure: promised, found, and whether that is kept."""
+    if not held:
+        return
+    from rich.table import Table
+
+    grid = Table("", "promised", "here", "", title="Against the promise", title_justify="left")
+    for each in held:
+        verdict = "" if not each.binding else "[red]broken[/red]" if each.broken else "kept"
+        grid.add_row(each.measure.title, str(each.promised).strip(), str(each.found).strip(), verdict)
+    console.print()
+    console.print(grid)
 
 
 def _classes(sheet: Sheet, name: str, argument: str) -> Any:

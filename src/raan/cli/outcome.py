@@ -69,7 +69,7 @@ def has_trade_off(model: TableClassifier) -> bool:
 
 def _stated(outcome: Outcome) -> dict[str, Any]:
     """What is stated beside the results, for reports of them."""
-    from raan.fit.records import METHOD, describe_both
+    from raan.fit.records import METHOD, describe_both, describe_promise
     from raan.fit.words import title, verdict
     from raan.results.explanation import explanation
 
@@ -80,6 +80,7 @@ def _stated(outcome: Outcome) -> dict[str, Any]:
         "rule": {"aim": aim, "accuracy_drop": float(outcome.rule.accuracy_drop)},
         "saved": {**pair["chosen"], "method": METHOD, "model": pair["chosen"]["method"]},
         "plain": pair["plain"],
+        "promise": describe_promise(outcome),
         "title": title(outcome),
         "verdict": list(verdict(outcome)),
         "notes": [*outcome.facts.notes, *outcome.facts.warnings],

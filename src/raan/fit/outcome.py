@@ -9,14 +9,12 @@ import numpy as np
 
 from raan.fairness.aims import AIMS
 from raan.fairness.counts import Counts, resample
+from raan.fairness.held import SURE
 from raan.fairness.metrics import Metrics, accuracy, group_accuracy, measure, metrics, worst_group_accuracy
 from raan.fairness.rule import HAIR, REPLICATES, Rule, Switched, paired_errors
 from raan.fit.inspect import GroupScores, Probe
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.promise import Promise
-
-SURE = 1.6449
-"""Standard errors beyond an allowance from which test rows contradict it; by chance they do so once in twenty."""
 
 
 @dataclass(frozen=True)
