@@ -138,9 +138,10 @@ def _all_at_once(
 
 def _check(group: dict[str, Any]) -> None:
     """An error for a setting that means nothing; an unknown style is one of Update's."""
-    if not isinstance(group["style"], str):
-        raise TypeError(f"style is {group['style']!r}; expected 'adam', 'amsgrad' or 'sgd'")
-    Update(group["style"])
+    style: Any = group["style"]
+    if not isinstance(style, str):
+        raise TypeError(f"style is {style!r}; expected 'adam', 'amsgrad' or 'sgd'")
+    Update(style)
     if not isinstance(group["foreach"], bool | None):
         raise TypeError(f"foreach is {group['foreach']!r}; expected True, False or None")
     for name in ("lr", "eps", "weight_decay"):
