@@ -1,4 +1,4 @@
-"""Parquet files of more rows than memory holds: a sample is read, and predictions are made, some rows at a time."""
+"""Parquet files of more rows than memory holds: a sample is read, and rows predicted, some at a time."""
 
 import sys
 from pathlib import Path
@@ -13,7 +13,7 @@ from memory import grown_by
 from raan.tabular.frame import from_frame
 from raan.tabular.reading import read
 
-ROWS = 1_900_000
+ROWS = 750_000
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
 
@@ -69,7 +69,7 @@ def test_the_seed_decides_which_rows_of_a_file_or_frame_are_drawn(tmp_path, kind
 
 
 def test_of_rows_that_do_not_fit_into_memory_as_many_as_do_are_used_and_it_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "_most_rows", lambda columns: 100 * columns)
+    monkeypatch.setattr(reading, "most_rows", lambda columns: 100 * columns)
     with pytest.warns(UserWarning, match="a.parquet has 5,000 rows; 400 of them, drawn at random"):
         loaded = from_frame(numbered(tmp_path / "a.parquet"), "y", "sex", ignore="n")
     assert loaded.rows == 400
@@ -78,7 +78,7 @@ def test_of_rows_that_do_not_fit_into_memory_as_many_as_do_are_used_and_it_is_sa
 
 def test_half_of_the_memory_is_for_the_table():
     pages = reading.os.sysconf("SC_PHYS_PAGES") * reading.os.sysconf("SC_PAGE_SIZE")
-    assert reading._most_rows(10) == pages // 2 // 400
+    assert reading.most_rows(10) == pages // 2 // 400
 
 
 @pytest.fixture(scope="module")
@@ -86,9 +86,9 @@ def large(tmp_path_factory) -> Path:
     """290 MB that do not compress, in one group of rows."""
     path = tmp_path_factory.mktemp("large") / "large.parquet"
     rng = np.random.default_rng(0)
-    columns = {f"x{place}": rng.random(ROWS) for place in range(20)}
+    columns = {f"x{place}": rng.random(ROWS) for place in range(50)}
     columns["sex"], columns["y"] = rng.choice(["f", "m"], ROWS), np.where(columns["x0"] > 0.5, "yes", "no")
-    pd.DataFrame(columns).to_parquet(path, row_group_size=ROWS, compression=None)
+    pd.DataFrame(columns).to_parquet(path, row_group_size=ROWS, compression=None, use_dictionary=False)
     assert path.stat().st_size > 280 * 2**20
     return path
 
@@ -131,4 +131,4 @@ with Peak():
 """
     assert grown_by(script, large, few, tmp_path, timeout=500) < large.stat().st_size / 2**20 / 4
     assert ParquetFile(tmp_path / "all.parquet").metadata.num_rows == ROWS
-    assert "drawn at random by the seed" in (tmp_path / "fair" / "model_card.md").read_text()
+    assert "drawn at random by the seed" in (tmp_path / "fair" / "model-card.md").read_text()

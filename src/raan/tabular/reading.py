@@ -102,7 +102,7 @@ def _sheet(frame: pd.DataFrame, name: str, missing: Collection[str]) -> Sheet:
 
 
 def open_parquet(path: Path) -> ParquetFile:
-    """The file, mapped into memory: else arrow holds all pages of a group of rows, which may be all of the file."""
+    """The file, mapped into memory: else arrow holds a whole group of rows, which may be all of the file."""
     try:
         return ParquetFile(path, memory_map=True)
     except (ValueError, OSError) as error:  # those of pyarrow are among them
@@ -115,7 +115,7 @@ def _read_parquet(
     """The columns of a Parquet file, which carry their types with them."""
     file = open_parquet(path)
     rows = file.metadata.num_rows
-    most = _most_rows(len(file.schema_arrow.names)) if max_rows is None else max_rows
+    most = most_rows(len(file.schema_arrow.names)) if max_rows is None else max_rows
     if rows > most:
         return _draw_parquet(path, file, missing, progress, most, seed)
     try:
@@ -127,7 +127,7 @@ def _read_parquet(
     return _sheet(frame, path.name, missing)
 
 
-def _most_rows(columns: int) -> int:
+def most_rows(columns: int) -> int:
     """How many rows half of this machine's memory holds; without end where that is not told."""
     try:
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
