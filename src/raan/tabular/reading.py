@@ -104,7 +104,7 @@ def _sheet(frame: pd.DataFrame, name: str, missing: Collection[str]) -> Sheet:
 
 
 def open_parquet(path: Path) -> ParquetFile:
-    """The file, mapped into memory: else arrow holds all pages of a group of rows, perhaps the whole file."""
+    """The file, mapped into memory: else arrow holds a whole group of rows, which may be all of the file."""
     try:
         return ParquetFile(path, memory_map=True)
     except (ValueError, OSError) as error:  # those of pyarrow are among them
