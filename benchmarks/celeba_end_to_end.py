@@ -50,7 +50,8 @@ SIZE = (48, 40)  # height and width of an image; it comes with 109 x 89
 BATCH = 190  # the paper's
 FIRST_EPOCHS, FIRST_RATE, WEIGHT_DECAY, SHIFT = 12, 1e-3, 0.05, 4
 SECOND_EPOCHS, POINTS = 1, 3  # an epoch sees every training image and its mirror image
-RATES: dict[Style, tuple[float, ...]] = {"adam": (3e-4, 1e-4), "sgd": (3e-2, 3e-3)}  # of the whole ResNet
+# Of the whole ResNet. Settled on validation rows: at 3e-4, Adam-style, Vanilla lost eight points of them at once.
+RATES: dict[Style, tuple[float, ...]] = {"adam": (3e-5, 1e-5), "sgd": (1e-2, 1e-3)}
 SMALL_RATES: dict[Style, tuple[float, ...]] = {"adam": (1e-3, 1e-4), "sgd": (1e-1, 1e-2)}  # of heads and MLPs
 BINS = 50
 
@@ -88,8 +89,8 @@ class Run(NamedTuple):
 
 
 def all_runs() -> Iterator[Run]:
-    """The runs in their order: those of a seed together, since they share a first stage."""
-    for features, seed, style, method in product(FEATURES, SEEDS, RATES, METHODS):
+    """The runs in their order: what is cheap first, and a style with all its seeds before the next."""
+    for style, features, seed, method in product(RATES, reversed(FEATURES), SEEDS, METHODS):
         whole = features == "end to end" and METHODS[method].scope is Scope.MODEL
         yield from (Run(features, seed, style, method, rate) for rate in (RATES if whole else SMALL_RATES)[style])
 

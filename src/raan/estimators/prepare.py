@@ -5,10 +5,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import torch
-from jaxtyping import Int, Shaped
+from jaxtyping import Float, Int, Shaped
 from sklearn.utils.validation import validate_data
 from torch import nn
 
+from raan.data.split import Split
 from raan.data.table import Table
 from raan.errors import InputError, InputTypeError, Option
 from raan.estimators import inputs
@@ -50,6 +51,14 @@ class Held(NamedTuple):
     attribute: Int[np.ndarray, "row"]
 
 
+class Columns(NamedTuple):
+    """Label, attribute and weight of every row of the table."""
+
+    label: Int[np.ndarray, "row"]
+    attribute: Int[np.ndarray, "row"]
+    weight: Float[np.ndarray, "row"] | None
+
+
 def prepare(estimator: Any, given: Arguments, settings: Settings) -> Material:
     """The rows in codes and features, on the device; an error names the argument that is wrong."""
     mixed = estimator.encoder is None and inputs.is_mixed(given.X)
@@ -59,38 +68,56 @@ def prepare(estimator: Any, given: Arguments, settings: Settings) -> Material:
     kept = np.arange(len(X)) if weight is None else np.flatnonzero(weight)
     _check_classes(classes, label[kept])
     groups = _groups(given.sensitive_features, estimator.missing, label, kept)
-    attribute = np.full(len(label), UNKNOWN) if groups is None else groups.codes
     held = None
     if given.validation is not None and groups is not None:
         held = read_held(given.validation, classes, groups, estimator.missing)
+    columns = Columns(label, np.full(len(label), UNKNOWN) if groups is None else groups.codes, weight)
     fraction = 0.0 if groups is None or held else float(estimator.validation_fraction)
-    split = divide(label, attribute, kept, fraction, settings.seed)
+    split = divide(label, columns.attribute, kept, fraction, settings.seed)
 
-    preprocessing = None
-    if mixed:
-        validate_data(estimator, X, skip_check_array=True)
-        with inputs.naming("X"):
-            preprocessing = Preprocessing.fit(X, split.train[0].numpy())
-            X = preprocessing.transform(X)
+    preprocessing = _fit_columns(estimator, X, split) if mixed else None
     encoder = None if estimator.encoder is None else fixed(estimator.encoder).to(settings.device)
-    front = front_of(X, encoder, estimator.scope, settings)
+    samples = X if preprocessing is None else preprocessing.transform(X)
+    front = front_of(samples, encoder, estimator.scope, settings)
     if held is not None:
         with inputs.naming("validation"):
             samples = new_samples(estimator, held.X, encoder, preprocessing)
             front = front.above(front_of(samples, encoder, estimator.scope, settings))
         split = split._replace(validation=torch.arange(len(label), len(front.features)).unsqueeze(0))
-        label, attribute = np.append(label, held.label), np.append(attribute, held.attribute)
-        weight = None if weight is None else np.append(weight, np.ones(len(held.label)))
-    table = Table(
-        front.features,
-        torch.from_numpy(label),
-        torch.from_numpy(attribute).long(),
-        tuple(map(str, classes)),
-        ("unknown",) if groups is None else groups.names,
+        columns = _append(columns, held)
+    names = () if groups is None else groups.names
+    rows = _rows(front, columns, split, tuple(map(str, classes)), names, settings.device)
+    return Material(classes, names, encoder, preprocessing, front, rows)
+
+
+def _fit_columns(estimator: Any, frame: Any, split: Split) -> Preprocessing:
+    """The preprocessing of a frame, by its training rows; the estimator remembers the names of the columns."""
+    validate_data(estimator, frame, skip_check_array=True)
+    with inputs.naming("X"):
+        return Preprocessing.fit(frame, split.train[0].numpy())
+
+
+def _append(columns: Columns, held: Held) -> Columns:
+    """The columns with those of validation rows below; their weights are not looked at."""
+    weight = None if columns.weight is None else np.append(columns.weight, np.ones(len(held.label)))
+    return Columns(np.append(columns.label, held.label), np.append(columns.attribute, held.attribute), weight)
+
+
+def _rows(
+    front: Front,
+    columns: Columns,
+    split: Split,
+    classes: tuple[str, ...],
+    groups: tuple[str, ...],
+    device: torch.device,
+) -> Rows:
+    """The rows as the training engine takes them, on the device."""
+    label, attribute, weight = columns
+    codes = torch.from_numpy(label), torch.from_numpy(attribute).long()
+    table = Table(front.features, *codes, classes, groups or ("unknown",))
+    return Rows(
+        table.to(device), split.to(device), None if weight is None else torch.from_numpy(weight).to(device)
     )
-    weights = None if weight is None else torch.from_numpy(weight).to(settings.device)
-    rows = Rows(table.to(settings.device), split.to(settings.device), weights)
-    return Material(classes, () if groups is None else groups.names, encoder, preprocessing, front, rows)
 
 
 def read_samples(
