@@ -76,7 +76,8 @@ def find_text_encoder(name: str | None, fitted: Encoder | None = None) -> TextEn
     if name is None and fitted.source == "folder":
         raise _name_it("text_encoder", fitted)
     found = _text_encoder(name or fitted.name, fitted.revision or None, may_be_folder=name is not None)
-    return _check_same("text_encoder", found, fitted)
+    _check_same("text_encoder", found.about, fitted)
+    return found
 
 
 def _text_encoder(name: str, revision: str | None, may_be_folder: bool) -> TextEncoder:
@@ -142,7 +143,9 @@ def find_image_encoder(name: str | None, fitted: Encoder | None = None) -> Image
         return _image_encoder(name or LITE0)
     if name is None and fitted.source == "timm" and not HUB_NAME.fullmatch(fitted.name):
         raise _name_it("image_encoder", fitted)  # timm's names with a colon may be folders
-    return _check_same("image_encoder", _image_encoder(name or fitted.name), fitted)
+    found = _image_encoder(name or fitted.name)
+    _check_same("image_encoder", found.about, fitted)
+    return found
 
 
 def _image_encoder(name: str) -> ImageEncoder:
@@ -150,7 +153,7 @@ def _image_encoder(name: str) -> ImageEncoder:
         weights = packaged_weights()
         about = Encoder("image", LITE0, "package", hashlib.sha256(file_digest(weights)).hexdigest())
         return ImageEncoder(about, LITE0_SIZE, partial(_load_lite0, weights))
-    return _timm(name)
+    return find_timm(name)
 
 
 def _load_lite0(weights: Path) -> Callable[[Tensor], Tensor]:
@@ -159,7 +162,7 @@ def _load_lite0(weights: Path) -> Callable[[Tensor], Tensor]:
 
 
 @cache
-def _timm(name: str) -> ImageEncoder:
+def find_timm(name: str) -> ImageEncoder:
     """A network of timm's, without its last layer, with the size and the colours that it was trained for."""
     try:
         import timm
@@ -219,7 +222,7 @@ def _encode_files(
             try:
                 shown[place] = _read(files[key], encoder.size)
             except ValueError as error:
-                wrong[key] = str(error.__cause__ or error)
+                wrong[key] = f"cannot be read as an image ({error.__cause__ or error})"
         parts = torch.split(torch.from_numpy(shown), TOGETHER)
         vectors = torch.cat([network(part.float()) for part in parts]).numpy().astype(np.float32)
         vectors[[key in wrong for key in keys]] = np.nan
@@ -236,16 +239,15 @@ def _read(file: Path, size: Size) -> np.ndarray:
 # What both share.
 
 
-def _check_same(option: str, found: Any, fitted: Encoder) -> Any:
-    """The encoder, if it is the one that the model was fitted with."""
-    if found.about.fingerprint != fitted.fingerprint:
+def _check_same(option: str, found: Encoder, fitted: Encoder) -> None:
+    """An error for an encoder that is not the one that the model was fitted with."""
+    if found.fingerprint != fitted.fingerprint:
         raise InputError(
             Option(option),
-            f"is {found.about}, of fingerprint {found.about.fingerprint[:12]}",
+            f"is {found}, of fingerprint {found.fingerprint[:12]}",
             f"the encoder that the model was fitted with, {fitted}, of fingerprint {fitted.fingerprint[:12]}",
             "its numbers would mean something else: get that version, or fit the model anew",
         )
-    return found
 
 
 def _name_it(option: str, fitted: Encoder) -> InputError:

@@ -53,8 +53,8 @@ def _say_embedded(preprocessing: Preprocessing) -> Iterator[str]:
     """A note on each column of texts or images: what made it numbers."""
     for name, encoder in preprocessing.encoders.items():
         yield (
-            f"{name!r} holds {encoder.kind}s, embedded by {encoder} (fingerprint {encoder.fingerprint[:12]}). What "
-            "the encoder learnt elsewhere, prejudice included, is in its numbers."
+            f"{name!r} holds {encoder.kind}s, embedded by {encoder} (fingerprint {encoder.fingerprint[:12]}). "
+            "What the encoder learnt elsewhere, prejudice included, is in its numbers."
         )
 
 

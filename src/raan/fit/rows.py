@@ -49,6 +49,11 @@ class Rows:
         """The names of the groups that are judged."""
         return self.loaded.attribute.names
 
+    @property
+    def width(self) -> int:
+        """The number of features."""
+        return self.loaded.features.shape[1]
+
     def few(self, size: int) -> "Rows":
         """So many of the training rows, each class and group in proportion; all of them if they are no more."""
         if size >= len(self.training):

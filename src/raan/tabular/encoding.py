@@ -117,7 +117,7 @@ class Embedded:
 
     def write(self, column: Vectors, features: Float32[np.ndarray, "row feature"], place: Place) -> None:
         """Write the features of each row."""
-        mean, scale = np.float32(self.mean), np.float32(self.scale)
+        mean, scale = (np.array(each, np.float32) for each in (self.mean, self.scale))
         features[:] = ((column.vectors - mean) / scale)[column.codes]  # code -1 is the last: missing
 
     def unfamiliar(self, column: Vectors) -> tuple[int, str]:

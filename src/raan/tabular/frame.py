@@ -127,7 +127,7 @@ def from_frame(
     those of the first are split in the proportion of the first two sizes. Whatever looks wrong is warned of, and
     kept in `warnings`.
     """
-    asked = {**read_types(types), **dict.fromkeys(media.kinds, "category")}
+    asked = read_types(types) | media.types
     text = [name for name, kind in asked.items() if kind == "category"]
     whole = read(frame, missing=rules.missing, text=text, layout=layout, progress=progress)
     for option in ("text", "image"):

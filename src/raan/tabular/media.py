@@ -16,7 +16,7 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from raan.errors import InputError, Message, MissingExtra, Option, is_installed
-from raan.tabular.columns import Place, Plain, Words
+from raan.tabular.columns import Place, Plain, Type, Words
 
 Kind = Literal["text", "image"]
 Source = Literal["package", "hub", "folder", "timm"]
@@ -63,6 +63,12 @@ class Media:
     def kinds(self) -> dict[str, Kind]:
         """The columns that are to be embedded."""
         return {**dict.fromkeys(self.text, "text"), **dict.fromkeys(self.image, "image")}
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """As what these columns are read: words, each standing for a text or a file."""
+        words: Type = "category"
+        return dict.fromkeys(self.kinds, words)
 
     def beside(self, frame: object) -> Media:
         """The same, images being looked for beside the file unless a folder is named."""
