@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import installed_raan, people
+from commands import comments, faces, installed_raan, people
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -33,6 +33,10 @@ def workplace(tmp_path):
     """A folder with the files that the docs speak of, and the committed results."""
     people(tmp_path / "people.csv")
     people(tmp_path / "new.csv", rows=300, seed=1)
+    comments(tmp_path / "comments.csv")
+    comments(tmp_path / "new-comments.csv", rows=300, seed=1)
+    faces(tmp_path / "faces.csv", tmp_path / "faces")
+    faces(tmp_path / "new-faces.csv", tmp_path / "faces", rows=40, seed=1)
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.lock", "*.journal"))
     return tmp_path
 

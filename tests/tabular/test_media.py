@@ -139,7 +139,7 @@ def test_a_name_in_a_file_is_not_taken_for_a_folder(comments, tiny, tmp_path, mo
     stored = load(comments, tiny).preprocessing.to_dict()
     stored["columns"][0]["encoder"] |= {"name": "tiny", "source": "hub"}
     monkeypatch.chdir(tiny.parent)
-    with pytest.raises(InputError, match="text_encoder is 'tiny': expected the name of"):
+    with pytest.raises(InputError, match=r"text_encoder is 'tiny': expected the name of"):
         Preprocessing.from_dict(stored).transform(comments)
 
 
@@ -172,7 +172,7 @@ def test_a_model_of_the_hub_is_remembered_with_its_revision(comments, tiny, tmp_
 
 def test_an_encoder_that_cannot_be_loaded_is_said_in_words(comments, tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match="text_encoder is '.*empty', which cannot be loaded"):
+    with pytest.raises(InputError, match=r"text_encoder is '.*empty', which cannot be loaded"):
         load(comments, tmp_path / "empty")
 
 
@@ -260,7 +260,9 @@ def test_a_network_that_has_changed_is_refused(faces, timm, monkeypatch):
 
     monkeypatch.setattr(timm, "create_model", changed)
     encoders.find_timm.cache_clear()
-    with pytest.raises(InputError, match="image_encoder is colours, of fingerprint .*: expected the encoder that"):
+    with pytest.raises(
+        InputError, match=r"image_encoder is colours, of fingerprint .*: expected the encoder"
+    ):
         fitted.transform(faces, media=Media(image_folder=faces.parent / "faces"))
 
 
@@ -286,7 +288,7 @@ def test_missing_and_unreadable_images_are_named_by_row_all_in_one_error(faces, 
 def test_timm_is_asked_for_in_words_where_it_is_not_installed(faces, monkeypatch):
     monkeypatch.setitem(sys.modules, "timm", None)
     encoders.find_timm.cache_clear()
-    with pytest.raises(InputError, match="is 'resnet50', which is looked for in timm, .*pip install timm"):
+    with pytest.raises(InputError, match=r"is 'resnet50', which is looked for in timm, .*pip install timm"):
         of_faces(faces, image_encoder="resnet50")
 
 
