@@ -41,7 +41,13 @@ def workplace(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def marked(page):
+    """Encoders take long to load: tests/cli/test_media.py shows the same within one process."""
+    marks = [pytest.mark.exhaustive] if page.name == "text-and-images.md" else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in pages()])
 def test_the_commands_of_a_page_run_in_their_order(page, workplace):
     for command in commands(page):
         shorter = command.replace("--minutes 5", "--minutes 0.1")

@@ -260,9 +260,7 @@ def test_a_network_that_has_changed_is_refused(faces, timm, monkeypatch):
 
     monkeypatch.setattr(timm, "create_model", changed)
     encoders.find_timm.cache_clear()
-    with pytest.raises(
-        InputError, match=r"image_encoder is colours, of fingerprint .*: expected the encoder"
-    ):
+    with pytest.raises(InputError, match=r"image_encoder is colours, of fingerprint .*: expected the encoder"):
         fitted.transform(faces, media=Media(image_folder=faces.parent / "faces"))
 
 

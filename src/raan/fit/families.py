@@ -36,14 +36,14 @@ second; but the last are always enough.
 
 
 WIDE, WIDE_BINS, LOGIT_VARIANCE = 200, 63, 1.0
-"""A table of more features, such as the numbers of a text, is wide. The time of boosting grows with them and with
+"""A table with more numbers of texts and images than this is wide. The time of boosting grows with them and with
 the bins of each, so it has fewer; and logistic regression expects logits of this variance, however many they are.
 """
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of classifier: what it is called, and how one is made from a seed and the number of features."""
+    """A kind of classifier: what it is called, and how one is made from a seed and the width of the table."""
 
     name: str
     title: str
@@ -51,13 +51,13 @@ class Kind:
     make: Callable[[int, int], Any]
 
 
-def _boosting(seed: int, features: int) -> HistGradientBoostingClassifier:
-    return HistGradientBoostingClassifier(random_state=seed, max_bins=WIDE_BINS if features > WIDE else 255)
+def _boosting(seed: int, width: int) -> HistGradientBoostingClassifier:
+    return HistGradientBoostingClassifier(random_state=seed, max_bins=WIDE_BINS if width > WIDE else 255)
 
 
-def _logistic(seed: int, features: int) -> LogisticRegression:
+def _logistic(seed: int, width: int) -> LogisticRegression:
     # Features are standardised where the table is read.
-    return LogisticRegression(max_iter=300, C=LOGIT_VARIANCE / features if features > WIDE else 1.0)
+    return LogisticRegression(max_iter=300, C=LOGIT_VARIANCE / width if width > WIDE else 1.0)
 
 
 BOOSTING = Kind("Boosting", "gradient boosting", "boosting", _boosting)
@@ -65,7 +65,7 @@ LOGISTIC = Kind("Logistic", "logistic regression", "logistic", _logistic)
 
 
 def in_order(rows: Rows) -> tuple[Kind, Kind]:
-    """The kinds in the order in which they are fitted: to a wide table, first the one that is far quicker there."""
+    """The kinds in the order of fitting; to a wide table, first the one that is far quicker there."""
     return (LOGISTIC, BOOSTING) if rows.width > WIDE else (BOOSTING, LOGISTIC)
 
 

@@ -57,7 +57,7 @@ class Fit:
 def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
     """Fit every family as far as the time goes, and choose out of fold.
 
-    The first is always there: boosting, or logistic regression where features are many, as those of texts are. An
+    The first is always there: boosting, or logistic regression where texts or images became many features. An
     interruption by the user, or the end of the time, leaves what is finished; only before the first family is
     there does a KeyboardInterrupt pass.
     """

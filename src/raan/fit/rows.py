@@ -51,8 +51,9 @@ class Rows:
 
     @property
     def width(self) -> int:
-        """The number of features."""
-        return self.loaded.features.shape[1]
+        """The number of features that texts and images became."""
+        encodings = self.loaded.preprocessing.encodings
+        return sum(len(each.feature_names) for each in encodings if each.kind in ("text", "image"))
 
     def few(self, size: int) -> "Rows":
         """So many of the training rows, each class and group in proportion; all of them if they are no more."""
