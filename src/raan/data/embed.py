@@ -177,15 +177,14 @@ def load_encoder(model: str, revision: str | None = None) -> Encoder[str]:
 @contextmanager
 def _no_bar() -> Iterator[None]:
     """Without the bar that transformers draws while weights are loaded: ours is on the terminal."""
-    from transformers.utils import logging
-
-    was = logging.is_progress_bar_enabled()
-    logging.disable_progress_bar()
+    bars: Any = import_module("transformers.utils.logging")
+    was = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
     try:
         yield
     finally:
         if was:
-            logging.enable_progress_bar()
+            bars.enable_progress_bar()
 
 
 def find_model(model: str | Path) -> str:

@@ -29,17 +29,17 @@ Embed = Callable[[Any, Mapping[str, Any]], Float[Tensor, "row dim"]]
 
 def mean_of_tokens(outputs: Any, inputs: Mapping[str, Any]) -> Float[Tensor, "row dim"]:
     """The last hidden states, averaged over the tokens that are no padding."""
-    hidden = outputs.hidden_states[-1]
+    hidden: Tensor = outputs.hidden_states[-1]
     if hidden.ndim != 3:  # of images: channels, then places
         return hidden.flatten(2).mean(2)
     mask = inputs.get("attention_mask")
     if mask is None or mask.shape != hidden.shape[:2]:
         return hidden.mean(1)
-    weight = mask.unsqueeze(-1).to(hidden.dtype)
+    weight: Tensor = mask.unsqueeze(-1).to(hidden.dtype)
     return (hidden * weight).sum(1) / weight.sum(1).clamp(min=1)
 
 
-class RAANTrainer(Trainer):  # type: ignore[misc]
+class RAANTrainer(Trainer):
     """transformers' `Trainer` with `raan.RAANLoss` in place of the model's own loss.
 
     The training set is wrapped so that each batch holds its rows' places; by these the loss knows label and
@@ -107,8 +107,9 @@ class RAANTrainer(Trainer):  # type: ignore[misc]
     def _set_signature_columns_if_needed(self) -> None:
         """The columns that reach a batch: the model's, and the rows' places."""
         super()._set_signature_columns_if_needed()
-        if INDEX not in self._signature_columns:
-            self._signature_columns.append(INDEX)
+        columns: Any = self._signature_columns
+        if INDEX not in columns:
+            columns.append(INDEX)
 
     def _load_from_checkpoint(self, resume_from_checkpoint: str, model: Any = None) -> None:
         """The weights, and the loss's running averages."""
@@ -137,7 +138,7 @@ class Indexed(Dataset[dict[str, Any]]):
         return {**self.rows[place], INDEX: place}
 
 
-class KeepAverages(TrainerCallback):  # type: ignore[misc]
+class KeepAverages(TrainerCallback):
     """Writes the loss's running averages into every checkpoint; each process has its own."""
 
     def __init__(self, criterion: RAANLoss) -> None:
