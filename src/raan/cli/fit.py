@@ -117,6 +117,9 @@ def fit(
     ):
         with _until_interrupted(), progress_bar(quiet) as bar:
             bar.add_task("reading", total=None)
+            from raan.fit.conclude import conclude, models
+            from raan.fit.fit import Wish
+            from raan.fit.records import records
             from raan.tabular.lines import Layout
             from raan.tabular.media import Media
 
@@ -126,10 +129,6 @@ def fit(
             read = (data, label, attribute, ignore, category, missing, keep_attribute, test, seed, layout, media)
             loaded = _read(*read)
         with time_bar(quiet) as show_time:
-            from raan.fit.conclude import conclude, models
-            from raan.fit.fit import Wish
-            from raan.fit.records import records
-
             floor = None if no_floor else worst_group_drop / 100
             wish = Wish(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
             with _until_interrupted():
