@@ -13,6 +13,7 @@ from subprocess import CompletedProcess
 
 import jaxtyping
 import numpy as np
+import pandas as pd
 import pytest
 
 from raan.cli import main
@@ -83,4 +84,41 @@ def people(path, rows=1200, seed=0, names=("id", "age", "city", "score", "sex", 
             writer.writerow(
                 [f"{row:06d}", age[row], city[row], f"{score[row]:.3f}", word, "yes" if hired[row] else "no"]
             )
+    return Path(path)
+
+
+def comments(path, rows=600, seed=0):
+    """A table of comments, few of them different, which tell the class and, some of them, the group."""
+    rng = np.random.default_rng(seed)
+    said = {
+        ("no", "other"): ["What a lovely day", "The bus was late again", "I like this garden"],
+        ("no", "muslim"): ["See you at the mosque", "The imam spoke well", "Ramadan begins on Friday"],
+        ("yes", "other"): ["You are awful", "Go away, all of you", "What an idiot"],
+        ("yes", "muslim"): ["The people of that mosque are awful", "Go away with your imam", "Close the mosques"],
+    }
+    religion = rng.choice(["muslim", "other"], rows)
+    toxic = np.where(rng.random(rows) < np.where(religion == "muslim", 0.6, 0.3), "yes", "no")
+    kinds = np.where(rng.random(rows) < 0.8, toxic, np.where(toxic == "yes", "no", "yes"))
+    texts = [rng.choice(said[kind, group]) for kind, group in zip(kinds, religion, strict=True)]
+    pd.DataFrame({"comment": texts, "religion": religion, "toxic": toxic}).to_csv(path, index=False)
+    return Path(path)
+
+
+def faces(path, folder, rows=400, seed=0):
+    """A table of images, few of them different: stripes or none, on one colour or another."""
+    from PIL import Image
+
+    rng = np.random.default_rng(seed)
+    Path(folder).mkdir(exist_ok=True)
+    sex, hair = rng.choice(["f", "m"], rows), rng.choice(["not", "wavy"], rows)
+    number = rng.integers(0, 4, rows)
+    names = [f"{a}-{y}-{n}.png" for a, y, n in zip(sex, hair, number, strict=True)]
+    for name in dict.fromkeys(names):
+        group, label, shade = name.removesuffix(".png").split("-")
+        pixels = np.full((48, 48, 3), [60 + 30 * int(shade), 200 if group == "f" else 40, 90], np.uint8)
+        pixels[:: 4 if label == "wavy" else 48] = 255
+        Image.fromarray(pixels).save(Path(folder) / name)
+    wrong = rng.random(rows) < 0.2
+    shown = np.where(wrong, np.where(hair == "wavy", "not", "wavy"), hair)
+    pd.DataFrame({"path": names, "sex": sex, "hair": shown}).to_csv(path, index=False)
     return Path(path)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from commands import installed_raan, people
+from commands import comments, faces, installed_raan, people
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -33,11 +33,21 @@ def workplace(tmp_path):
     """A folder with the files that the docs speak of, and the committed results."""
     people(tmp_path / "people.csv")
     people(tmp_path / "new.csv", rows=300, seed=1)
+    comments(tmp_path / "comments.csv")
+    comments(tmp_path / "new-comments.csv", rows=300, seed=1)
+    faces(tmp_path / "faces.csv", tmp_path / "faces")
+    faces(tmp_path / "new-faces.csv", tmp_path / "faces", rows=40, seed=1)
     shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.lock", "*.journal"))
     return tmp_path
 
 
-@pytest.mark.parametrize("page", pages(), ids=lambda page: str(page.relative_to(ROOT)))
+def marked(page):
+    """Encoders take long to load: tests/cli/test_media.py shows the same within one process."""
+    marks = [pytest.mark.exhaustive] if page.name == "text-and-images.md" else []
+    return pytest.param(page, marks=marks, id=str(page.relative_to(ROOT)))
+
+
+@pytest.mark.parametrize("page", [marked(page) for page in pages()])
 def test_the_commands_of_a_page_run_in_their_order(page, workplace):
     for command in commands(page):
         shorter = command.replace("--minutes 5", "--minutes 0.1")

@@ -33,6 +33,10 @@ LINKS = [
 
 @pytest.mark.filterwarnings("ignore:Setting a.*:DeprecationWarning")  # in fairlearn, with new versions of pandas
 @pytest.mark.usefixtures("as_users_call")
+@pytest.mark.filterwarnings("ignore:.*does not have many workers")  # Lightning's advice to readers with many cores
+@pytest.mark.filterwarnings("ignore:The number of training batches")
+@pytest.mark.filterwarnings("ignore:.*LeafSpec")  # Lightning's own use of torch
+@pytest.mark.filterwarnings("ignore:.*pin_memory")
 @pytest.mark.parametrize("code", EXAMPLES)
 def test_every_example_of_the_docs_runs(code, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

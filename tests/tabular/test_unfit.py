@@ -98,7 +98,12 @@ def test_dates_and_times_are_recognised(name: str, values: object) -> None:
 
 @of(TEXTS)
 def test_names_and_free_text_are_recognised(name: str, values: object) -> None:
-    assert seen(name, values) == "names or free text"
+    assert seen(name, values) == ("free text" if name == "comment" else "names or free text")
+
+
+def test_paths_of_images_are_recognised() -> None:
+    assert seen("photo", [f"train/{row:05}.JPG" for row in range(ROWS)]) == "image files"
+    assert seen("photo", [f"train/{row:05}.txt" for row in range(ROWS)]) == "identifiers"
 
 
 @of(FIT)

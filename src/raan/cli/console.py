@@ -165,13 +165,27 @@ def progress_bar(quiet: bool = False) -> Iterator[Progress]:
         yield bar
 
 
+def show_columns(bar: Progress) -> Callable[[str, int, int], None]:
+    """What shows how many values of which column are embedded, each column on a line of its own."""
+    tasks: dict[str, Any] = {}
+
+    def show(column: str, done: int, total: int) -> None:
+        if column not in tasks:
+            tasks[column] = bar.add_task(f"embedding {column}", total=total)
+        if total - done and bar.tasks[tasks[column]].finished:  # the next part of a file
+            bar.reset(tasks[column], total=total)
+        bar.update(tasks[column], completed=done, total=total)
+
+    return show
+
+
 @contextmanager
 def time_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     """A bar for work that is planned in seconds: told what is done, how much of it, and of how much in all."""
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
-        task = bar.add_task("reading", total=None)
+        task = bar.add_task("starting", total=None)
         yield lambda what, done, planned: bar.update(
             task, description=what, completed=done, total=max(planned, done) or None
         )

@@ -5,15 +5,28 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from raan.cli.console import errors, time_bar
-from raan.cli.options import AimOption, Data, Decimal, Delimiter, Encoding, Json, Points, Quiet
+from raan.cli.console import errors, progress_bar, show_columns, time_bar
+from raan.cli.options import (
+    AimOption,
+    Data,
+    Decimal,
+    Delimiter,
+    Encoding,
+    ImageEncoder,
+    ImageFolder,
+    Json,
+    Points,
+    Quiet,
+    TextEncoder,
+)
 from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 
@@ -21,6 +34,7 @@ if TYPE_CHECKING:
     from raan.fit.fit import Fit, Wish
     from raan.tabular.frame import Loaded
     from raan.tabular.lines import Layout
+    from raan.tabular.media import Media
 
 Floor = Annotated[
     float, typer.Option(min=0, max=100, help="How far the worst-served group may fall below plain, in points.")
@@ -48,7 +62,19 @@ def fit(
         Path | None,
         typer.Option(metavar="FILE", help="Test rows of their own; else a fifth of DATA is kept back."),
     ] = None,
-    minutes: Annotated[float, typer.Option(min=0.05, help="The time that training may take, about.")] = 5.0,
+    text: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="A column of texts, to be embedded; may be repeated.")
+    ] = None,
+    image: Annotated[
+        list[str] | None, typer.Option(metavar="COL", help="A column of paths of images, to be embedded.")
+    ] = None,
+    image_folder: ImageFolder = None,
+    text_encoder: TextEncoder = None,
+    image_encoder: ImageEncoder = None,
+    minutes: Annotated[
+        float,
+        typer.Option(min=0.05, help="The time that training may take, about; embedding is done once, before it."),
+    ] = 5.0,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the split and of training.")] = 0,
     ignore: Annotated[
         list[str] | None,
@@ -82,31 +108,39 @@ def fit(
     worse off; the plain model itself, if there is none. Test rows are for the report alone: if they contradict
     what was promised, title, report and exit code say so. `raan choose` gives another point at once.
 
+    Columns of --text and --image are embedded by a fixed model, once: what was embedded before is kept in raan's
+    cache. Other columns are learnt from beside them. A missing text is an empty one; a missing image is an error.
+
     Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input, 130 interrupted before there
     was a model.
     """
     begun = monotonic()
     with (
-        time_bar(quiet) as show_time,
         warnings.catch_warnings(action="ignore"),  # what the data warn of is shown as notes
         claim_folder(out, force) as folder,
     ):
-        from raan.fit.conclude import conclude, models
-        from raan.fit.fit import Wish
-        from raan.fit.records import records
-        from raan.tabular.lines import Layout
+        with _until_interrupted(), progress_bar(quiet) as bar:
+            bar.add_task("reading", total=None)
+            from raan.fit.conclude import conclude, models
+            from raan.fit.fit import Wish
+            from raan.fit.records import records
+            from raan.tabular.lines import Layout
+            from raan.tabular.media import Media
 
-        floor = None if no_floor else worst_group_drop / 100
-        wish = Wish(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
-        layout = Layout(delimiter, encoding, decimal)
-        loaded = _read(
-            data, label, attribute, ignore, category, missing, keep_attribute, test, seed, layout, max_rows
-        )
-        found = _fit(loaded, wish, begun, show_time)
-        show_time("explaining and writing", 1, 1)
-        outcome = conclude(found, label, attribute, data.name)
-        model, plain = models(found, outcome)
-        write(outcome, model, plain.save, list(records(found)), folder, out)
+            layout = Layout(delimiter, encoding, decimal)
+            columns = tuple(text or ()), tuple(image or ())
+            media = Media(*columns, text_encoder, image_encoder, image_folder, show_columns(bar))
+            read = (data, label, attribute, ignore, category, missing, keep_attribute, test, seed, layout)
+            loaded = _read(*read, max_rows, media)
+        with time_bar(quiet) as show_time:
+            floor = None if no_floor else worst_group_drop / 100
+            wish = Wish(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
+            with _until_interrupted():
+                found = _fit(loaded, wish, begun, show_time)
+            show_time("explaining and writing", 1, 1)
+            outcome = conclude(found, label, attribute, data.name)
+            model, plain = models(found, outcome)
+            write(outcome, model, plain.save, list(records(found)), folder, out)
     if as_json:
         found_in = summarise(outcome, out, monotonic() - begun)
         sys.stdout.write(json.dumps(found_in, ensure_ascii=False) + "\n")
@@ -128,6 +162,7 @@ def _read(
     seed: int,
     layout: Layout,
     max_rows: int | None,
+    media: Media,
 ) -> Loaded:
     from raan.tabular.columns import MISSING
     from raan.tabular.frame import from_frame
@@ -145,7 +180,18 @@ def _read(
         rules=Rules(missing=(*MISSING, *(missing or ()))),
         layout=layout,
         max_rows=max_rows,
+        media=media,
     )
+
+
+@contextmanager
+def _until_interrupted() -> Iterator[None]:
+    """Say that nothing is written, and exit, where the user interrupts what goes on within."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        errors.print("Interrupted before there was a model: nothing is written.")
+        raise typer.Exit(130) from None
 
 
 def _fit(loaded: Loaded, wish: Wish, begun: float, show_time: Callable[[str, float, float], None]) -> Fit:
@@ -154,11 +200,7 @@ def _fit(loaded: Loaded, wish: Wish, begun: float, show_time: Callable[[str, flo
     from raan.fit.fit import fit as fit_all
 
     # Explaining and writing takes the longer, the longer reading took: the table, or the machine, is the same.
-    read = monotonic() - begun
+    # What embedding took is not of the user's minutes: it is done once.
+    read = monotonic() - begun - loaded.embedding_seconds
     kept_back = min(2 + 0.05 * wish.seconds + 2 * read, 0.3 * wish.seconds)
-    clock = Clock(wish.seconds - read - kept_back, show_time)
-    try:
-        return fit_all(loaded, wish, clock)
-    except KeyboardInterrupt:
-        errors.print("Interrupted before there was a model: nothing is written.")
-        raise typer.Exit(130) from None
+    return fit_all(loaded, wish, Clock(wish.seconds - read - kept_back, show_time))

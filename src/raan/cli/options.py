@@ -32,6 +32,16 @@ Points = Annotated[
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file whose first line names the columns.")
 ]
+TextEncoder = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="What embeds texts: a sentence-transformers model, or a folder with one."),
+]
+ImageEncoder = Annotated[
+    str | None, typer.Option(metavar="NAME", help="What embeds images: a model of timm's, by name.")
+]
+ImageFolder = Annotated[
+    Path | None, typer.Option(metavar="DIR", help="Where the image files are; else the folder of DATA.")
+]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the columns of a text file; else guessed.")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a text file, such as latin-1.")]
 Decimal = Annotated[str, typer.Option(help="What marks decimals in a text file.")]

@@ -11,8 +11,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from raan.cli.console import errors, note, progress_bar
-from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet
+from raan.cli.console import errors, note, progress_bar, show_columns
+from raan.cli.options import (
+    Data,
+    Decimal,
+    Delimiter,
+    Encoding,
+    ImageEncoder,
+    ImageFolder,
+    Json,
+    Quiet,
+    TextEncoder,
+)
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
@@ -33,6 +43,9 @@ def predict(
         list[str] | None, typer.Option("--id", metavar="COL", help="A column to pass through; may be repeated.")
     ] = None,
     keep: Annotated[Keep, typer.Option(help="Pass the --id columns through, or all.")] = Keep.ids,
+    image_folder: ImageFolder = None,
+    text_encoder: TextEncoder = None,
+    image_encoder: ImageEncoder = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     decimal: Decimal = ".",
@@ -42,7 +55,8 @@ def predict(
     """Predict the rows of a file of any size with a model of `raan fit`; the rows keep their order.
 
     Written are the --id columns, `prediction`, and `probability_CLASS` for each class. A fair model weighs classes
-    and groups: its prediction need not be the most probable class. DIR/plain is its plain twin.
+    and groups: its prediction need not be the most probable class. DIR/plain is its plain twin. Texts and images
+    are embedded by the encoder that the model was fitted with; one that was a folder is named again.
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is there whole, or not at all.
     """
@@ -50,6 +64,7 @@ def predict(
         task = bar.add_task("reading the model", total=None)
         from raan.fit.predictions import open_writer, predict_file
         from raan.tabular.lines import Layout
+        from raan.tabular.media import Media
         from raan.tabular.source import open_source
 
         model = _model(folder)
@@ -59,7 +74,15 @@ def predict(
         with warnings.catch_warnings(), open_writer(out, data) as write:
             warnings.simplefilter("ignore")
             bar.update(task, total=source.total)
-            rows, notes = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done))
+            media = Media(
+                text_encoder=text_encoder,
+                image_encoder=image_encoder,
+                image_folder=image_folder,
+                progress=show_columns(bar),
+            )
+            rows, notes = predict_file(
+                model, source, kept, write, lambda done: bar.update(task, completed=done), media
+            )
     _conclude(notes, rows, out, as_json, quiet)
 
 

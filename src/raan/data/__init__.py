@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from raan.data.table import Table
     from raan.tabular.frame import Loaded, from_frame
     from raan.tabular.lines import Layout
+    from raan.tabular.media import Media
     from raan.tabular.preprocessing import DataWarning, Preprocessing, Rules
 
 __all__ = [
@@ -32,6 +33,7 @@ __all__ = [
     "Environments",
     "Layout",
     "Loaded",
+    "Media",
     "Parts",
     "Preprocessing",
     "Rules",
@@ -68,6 +70,7 @@ _NAMES = {
     "raan.data.table": ("Table",),
     "raan.tabular.frame": ("Loaded", "from_frame"),
     "raan.tabular.lines": ("Layout",),
+    "raan.tabular.media": ("Media",),
     "raan.tabular.preprocessing": ("DataWarning", "Preprocessing", "Rules"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}

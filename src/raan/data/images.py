@@ -79,7 +79,7 @@ def pixels(
     array = np.empty((len(names), 3, height, width), np.uint8)
 
     def fill(row: int) -> None:
-        array[row] = _decode(images, names[row], (height, width))
+        array[row] = decode(images, names[row], (height, width))
 
     with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
         for _ in pool.map(fill, range(len(names))):
@@ -178,7 +178,7 @@ def _recorded_key(where: Path) -> bytes | None:
     return key
 
 
-def _decode(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:
+def decode(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:
     """One image at the size, or an error that names the one that cannot be read."""
     try:
         from PIL import Image, ImageOps

@@ -36,8 +36,9 @@ class Store:
         }
 
     def keep(self, keys: Sequence[bytes], vectors: Float32[np.ndarray, "item feature"]) -> None:
-        """Write the batch, all of it or nothing, in the place of what was damaged."""
-        rows = [(key, vector.tobytes()) for key, vector in zip(keys, vectors, strict=True)]
+        """Write the batch, all of it that has vectors or nothing, in the place of what was damaged."""
+        pairs = zip(keys, vectors, strict=True)
+        rows = [(key, vector.tobytes()) for key, vector in pairs if not np.isnan(vector).any()]
         checksums = [(key, _checksum(key, vector)) for key, vector in rows]
         with self.connection:
             self.connection.executemany("insert or replace into embedding values (?, ?)", rows)

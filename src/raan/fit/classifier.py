@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
+from raan.tabular.media import Media
 from raan.tabular.preprocessing import Preprocessing
 
 
@@ -15,7 +16,8 @@ class TableClassifier:
     """The preprocessing that was fitted to a table, then the model that was: what `raan fit` saves.
 
     `raan.load(folder)` gives it back. New rows are a frame of pandas or polars, or the path of a CSV, TSV or
-    Parquet file, with the columns of the training rows by name, in any order. `about` says how it was made.
+    Parquet file, with the columns of the training rows by name, in any order. `about` says how it was made. Where
+    some columns are images, `media` may say in which folder they are.
     """
 
     preprocessing: Preprocessing
@@ -28,16 +30,16 @@ class TableClassifier:
         """The columns that new rows need."""
         return self.preprocessing.columns
 
-    def predict(self, frame: object) -> Shaped[np.ndarray, "row"]:
+    def predict(self, frame: object, *, media: Media = Media()) -> Shaped[np.ndarray, "row"]:
         """The class of each row, by name."""
-        return self.predict_features(self.preprocessing.transform(frame))
+        return self.predict_features(self.preprocessing.transform(frame, media=media))
 
-    def predict_proba(self, frame: object) -> Float[np.ndarray, "row label"]:
+    def predict_proba(self, frame: object, *, media: Media = Media()) -> Float[np.ndarray, "row label"]:
         """The probability of each class, in the order of `class_names`.
 
         A model under FairFrontier weighs classes and groups, so its class need not be the most probable.
         """
-        return self.probabilities(self.preprocessing.transform(frame))
+        return self.probabilities(self.preprocessing.transform(frame, media=media))
 
     def predict_features(self, features: Float32[np.ndarray, "row feature"]) -> Shaped[np.ndarray, "row"]:
         """The class of each row of features that the preprocessing made."""

@@ -1,6 +1,6 @@
 """From what was fitted to what is saved: the outcome, the model and its plain twin."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +10,7 @@ from raan.fit.fit import Fit
 from raan.fit.inspect import Probe, score_groups, shuffle_columns
 from raan.fit.outcome import Facts, Outcome
 from raan.fit.trade_off import TradeOff
+from raan.tabular.preprocessing import Preprocessing
 
 
 def conclude(fit: Fit, label: str, attributes: Sequence[str], source: str) -> Outcome:
@@ -43,9 +44,18 @@ def _facts(fit: Fit, label: str, attributes: Sequence[str], source: str) -> Fact
         own_plain=best.family is reference,
         known=fit.known,
         known_rule=(fit.wish.accuracy_drop, fit.wish.worst_group_drop),
-        notes=fit.notes,
+        notes=(*fit.notes, *_say_embedded(loaded.preprocessing)),
         warnings=loaded.warnings,
     )
+
+
+def _say_embedded(preprocessing: Preprocessing) -> Iterator[str]:
+    """A note on each column of texts or images: what made it numbers."""
+    for name, encoder in preprocessing.encoders.items():
+        yield (
+            f"{name!r} holds {encoder.kind}s, embedded by {encoder} (fingerprint {encoder.fingerprint[:12]}). "
+            "What the encoder learnt elsewhere, prejudice included, is in its numbers."
+        )
 
 
 def describe(trade_off: TradeOff) -> str:

@@ -10,7 +10,7 @@ from raan.errors import MissingExtra, is_installed
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 from raan.fit.clock import Clock
-from raan.fit.families import BOOSTING, LOGISTIC, TIMED, Kind, fit_family, fit_in_time, tell_seconds
+from raan.fit.families import TIMED, WIDE, Kind, fit_family, fit_in_time, in_order, tell_seconds
 from raan.fit.rows import Rows, judge_groups
 from raan.fit.trade_off import Family, Settled, Weighted, choose_aloud, settle
 from raan.frontier.estimator import FairFrontier
@@ -18,7 +18,7 @@ from raan.frontier.posterior import give_attribute
 from raan.tabular.frame import Loaded
 
 FIRST_SHARE, NEXT_SHARE = 0.6, 0.4
-"""The shares of the time that is left that boosting, and logistic regression after it, may take."""
+"""The shares of the time that is left that the first family, and the second after it, may take."""
 
 LEAST_SECONDS = 10.0
 """Networks are not begun with less time than this: importing torch alone takes some of it."""
@@ -57,18 +57,20 @@ class Fit:
 def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
     """Fit every family as far as the time goes, and choose out of fold.
 
-    Boosting is always there. An interruption by the user, or the end of the time, leaves what is finished; only
-    before the first family is there does a KeyboardInterrupt pass.
+    The first is always there: boosting, or logistic regression where texts or images became many features. An
+    interruption by the user, or the end of the time, leaves what is finished; only before the first family is
+    there does a KeyboardInterrupt pass.
     """
     judged, notes = judge_groups(loaded)
     whole = Rows.of(judged, wish.seed)
-    rows, seconds = _plan_first(whole, clock)
-    with clock.work(BOOSTING.title, seconds):
-        families = [fit_family(BOOSTING, rows, wish.rule)]
+    first, second = in_order(whole)
+    rows, seconds = _plan_first(first, whole, clock)
+    with clock.work(first.title, seconds):
+        families = [fit_family(first, rows, wish.rule)]
     known: dict[str, float] = {}
     found = [*notes, *_say_subsample(rows, whole)]
     with clock.limit():
-        for family, more in _fit_others(rows, wish, clock):
+        for family, more in _fit_others(second, rows, wish, clock):
             families += family
             found += more
         known = tell_known(families[0])
@@ -79,14 +81,14 @@ def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
     return Fit(rows, loaded, wish, settled, known, tuple(found))
 
 
-def _plan_first(rows: Rows, clock: Clock) -> tuple[Rows, float]:
-    """The rows that boosting can be fitted to in its share of the time, and about how long that takes."""
+def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[Rows, float]:
+    """The rows that the first family can be fitted to in its share of the time, and about how long that takes."""
     if len(rows.training) <= TIMED[0]:
         clock.plan(clock.left)
         return rows, 0.5 * clock.left
     with clock.work("measuring", 0.0):
-        tell_seconds(BOOSTING, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
-        seconds = tell_seconds(BOOSTING, rows)
+        tell_seconds(kind, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
+        seconds = tell_seconds(kind, rows)
     some = fit_in_time(seconds, rows, FIRST_SHARE * clock.left)
     clock.plan(clock.left)
     return some, seconds(len(some.training))
@@ -102,10 +104,12 @@ def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
         )
 
 
-def _fit_others(rows: Rows, wish: Wish, clock: Clock) -> Iterator[tuple[Sequence[Family], Sequence[str]]]:
-    """Logistic regression where it is quick, then networks in the time that is left."""
+def _fit_others(
+    second: Kind, rows: Rows, wish: Wish, clock: Clock
+) -> Iterator[tuple[Sequence[Family], Sequence[str]]]:
+    """The second family where it is quick, then networks in the time that is left."""
     if clock.left:
-        yield _fit_quick(LOGISTIC, rows, wish, clock), ()
+        yield _fit_quick(second, rows, wish, clock), ()
     if not is_installed("torch"):
         yield (), (f"Networks were left out: {MissingExtra('training them', 'torch')}.",)
     elif clock.left > LEAST_SECONDS:
@@ -118,10 +122,12 @@ def _fit_others(rows: Rows, wish: Wish, clock: Clock) -> Iterator[tuple[Sequence
 
 def _fit_quick(kind: Kind, rows: Rows, wish: Wish, clock: Clock) -> list[Family]:
     """The family, unless it would take more than its share of the time."""
-    if len(rows.training) > TIMED[0]:
-        seconds = tell_seconds(kind, rows)(len(rows.training))
-        if seconds > NEXT_SHARE * clock.left:
-            return []
+    if len(rows.training) > TIMED[0] or rows.width > WIDE:
+        # Of a wide table even the small fits take long: a smaller one says whether they are worth it.
+        for some in (rows.few(TIMED[0] // 4), rows) if rows.width > WIDE else (rows,):
+            seconds = tell_seconds(kind, some)(len(some.training))
+            if seconds > NEXT_SHARE * clock.left:
+                return []
     else:
         seconds = 0.1 * clock.left
     with clock.work(kind.title, seconds):

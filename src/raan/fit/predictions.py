@@ -14,6 +14,7 @@ from pyarrow.parquet import ParquetWriter
 from raan.errors import InputError, Option
 from raan.files.write import write_whole
 from raan.fit.classifier import TableClassifier
+from raan.tabular.media import Media
 from raan.tabular.reading import PARQUET, TEXTS
 from raan.tabular.source import Chunk, Features, Source
 from raan.tabular.words import listed, nearest
@@ -32,12 +33,13 @@ def predict_file(
     kept: Sequence[str],
     write: Write,
     report: Callable[[int], None] = lambda done: None,
+    media: Media = Media(),
 ) -> tuple[int, list[str]]:
     """Write the kept columns, the prediction and the probability of each class; count the rows, and list warnings.
 
-    It is reported how much of the source's total is done.
+    It is reported how much of the source's total is done. `media` says where images are.
     """
-    features = Features(model.preprocessing, source)
+    features = Features(model.preprocessing, source, media)
     _check_kept(source, kept, [PREDICTION, *map(probability, model.class_names)])
     with closing(source.chunks()) as chunks:
         for chunk in chunks:

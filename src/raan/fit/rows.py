@@ -49,6 +49,12 @@ class Rows:
         """The names of the groups that are judged."""
         return self.loaded.attribute.names
 
+    @property
+    def width(self) -> int:
+        """The number of features that texts and images became."""
+        encodings = self.loaded.preprocessing.encodings
+        return sum(len(each.feature_names) for each in encodings if each.kind in ("text", "image"))
+
     def few(self, size: int) -> "Rows":
         """So many of the training rows, each class and group in proportion; all of them if they are no more."""
         if size >= len(self.training):

@@ -14,6 +14,9 @@ from raan.fairness.groups import UNKNOWN, encode_attribute
 MOST_CATEGORIES = 100
 """Categories of a column with a dimension of their own, the most frequent ones: identifiers have thousands."""
 
+TEXT_DIMENSIONS = 100
+"""What the words of texts are reduced to."""
+
 
 def embed(X: Any, embedding: Any, rows: int) -> Float[np.ndarray, "row dim"]:
     """One vector for each row of X, as `AANReweighting`'s parameter `embedding` asks for."""
@@ -29,7 +32,7 @@ def embed(X: Any, embedding: Any, rows: int) -> Float[np.ndarray, "row dim"]:
 def _vectors(X: Any, embedding: Any) -> Any:
     """What the embedding makes of X, not yet checked."""
     if embedding is None:
-        return standardised(X)
+        return of_texts(X) if are_texts(X) else standardised(X)
     if isinstance(embedding, str):
         return _block(X, embedding)
     if hasattr(embedding, "transform") and hasattr(embedding, "fit") and not isinstance(embedding, type):
@@ -63,6 +66,28 @@ def standardised(X: Any) -> Float[np.ndarray, "row dim"]:
     return np.concatenate(blocks, axis=1)
 
 
+def are_texts(X: Any) -> bool:
+    """Whether X is one text for each row: a list, a series or an array of str."""
+    if isinstance(X, list | tuple):
+        return bool(X) and all(isinstance(text, str) for text in X)
+    return len(getattr(X, "shape", ())) == 1 and all(isinstance(text, str) for text in np.asarray(X, dtype=object))
+
+
+def of_texts(X: Any) -> Float[np.ndarray, "row dim"]:
+    """The words of each text, weighed by how rare they are, reduced to a few dimensions (latent semantics)."""
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+
+    try:
+        words = TfidfVectorizer(sublinear_tf=True).fit_transform(list(X))
+    except ValueError as error:
+        raise ValueError(f"X: its texts cannot be compared by their words ({error}); pass embedding") from error
+    most = min(words.shape) - 1
+    if most <= TEXT_DIMENSIONS:
+        return np.asarray(words.toarray())
+    return np.asarray(TruncatedSVD(TEXT_DIMENSIONS, random_state=0).fit_transform(words))
+
+
 def _block(X: Any, name: str) -> np.ndarray:
     """The column of this name, or the columns whose names begin with it."""
     if not hasattr(X, "columns"):
@@ -78,7 +103,7 @@ def _block(X: Any, name: str) -> np.ndarray:
 
 def _columns(X: Any) -> Iterator[Shaped[np.ndarray, "row"]]:
     """The columns of a data frame or an array, each with the type it has by itself."""
-    if hasattr(X, "iloc"):  # pandas, where names may repeat
+    if hasattr(X, "iloc") and X.ndim == 2:  # pandas, where names may repeat
         yield from (np.asarray(X.iloc[:, place]) for place in range(X.shape[1]))
     elif hasattr(X, "columns"):
         yield from (np.asarray(X[name]) for name in X.columns)
@@ -92,7 +117,7 @@ def _array(X: Any) -> Shaped[np.ndarray, "row column"]:
     except ValueError as error:
         raise ValueError(f"X cannot be read as a table: {error}") from error
     if array.ndim != 2:
-        raise ValueError(f"X has shape {array.shape}; expected [samples, features]")
+        raise ValueError(f"X has shape {array.shape}; expected [samples, features], or one text for each sample")
     return array
 
 

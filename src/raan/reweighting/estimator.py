@@ -60,9 +60,9 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     Args:
         estimator: the classifier, or a pipeline that ends in one. It is cloned, never changed.
-        embedding: where neighbours are looked for. None: numeric columns standardised, the others one-hot. Or a
-            transformer (cloned, and fitted to X), a callable of X, or the name of a column of X, or how the names
-            of several columns begin.
+        embedding: where neighbours are looked for. None: numeric columns standardised, the others one-hot; where X
+            is a list, series or array of texts, their words by TF-IDF, reduced. Or a transformer (cloned, and
+            fitted to X), a callable of X, or the name of a column of X, or how the names of several columns begin.
         temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (all of the cell alike).
         balance: the cells' totals: "group", "sample", "independence", or a mapping {(class, attribute): total}.
         strength: 0 is the plain estimator, 1 the full weights.

@@ -33,7 +33,7 @@ def describe_columns(
             Described(
                 name,
                 ", ".join([*role, *(["feature"] if encoding else [])]) or "left out",
-                encoding.takes if encoding else column.type,
+                encoding.kind if encoding else column.type,
                 column.range(),
                 column.absent(),
                 "; ".join([*encoded, *([str(encoding)] if encoding else [])]),

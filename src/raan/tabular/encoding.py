@@ -8,6 +8,7 @@ from jaxtyping import Float32
 
 from raan.tabular import faults
 from raan.tabular.columns import Numbers, Place, Plain, Type, Words
+from raan.tabular.media import Encoder, Vectors
 from raan.tabular.words import listed
 
 OTHER, ABSENT = "(other)", "(missing)"
@@ -22,6 +23,7 @@ class Standardised:
     """
 
     takes: ClassVar[Type] = "number"
+    kind: ClassVar[str] = "number"
     column: str
     median: float
     mean: float
@@ -63,6 +65,7 @@ class OneHot:
     """
 
     takes: ClassVar[Type] = "category"
+    kind: ClassVar[str] = "category"
     column: str
     categories: tuple[str, ...]
 
@@ -92,11 +95,46 @@ class OneHot:
         return f"one-hot: {listed(self.categories, 4)}"
 
 
-Encoding = Standardised | OneHot
+@dataclass(frozen=True)
+class Embedded:
+    """A text or an image as the numbers that an encoder made of it, each as (x - mean) / scale."""
+
+    takes: ClassVar[Type] = "category"
+    column: str
+    encoder: Encoder
+    mean: tuple[float, ...]
+    scale: tuple[float, ...]
+
+    @property
+    def kind(self) -> str:
+        """What the column holds."""
+        return self.encoder.kind
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the features are called."""
+        return tuple(f"{self.column}[{number}]" for number in range(len(self.mean)))
+
+    def write(self, column: Vectors, features: Float32[np.ndarray, "row feature"], place: Place) -> None:
+        """Write the features of each row."""
+        mean, scale = (np.array(each, np.float32) for each in (self.mean, self.scale))
+        features[:] = ((column.vectors - mean) / scale)[column.codes]  # code -1 is the last: missing
+
+    def unfamiliar(self, column: Vectors) -> tuple[int, str]:
+        """No row: any text or image will do."""
+        return 0, ""
+
+    def __str__(self) -> str:
+        return f"embedded by {self.encoder} as {len(self.mean)} numbers"
+
+
+Encoding = Standardised | OneHot | Embedded
 
 
 def fit_column(name: str, column: Plain, *, rare: int, most: int) -> tuple[Encoding | None, dict[str, int]]:
     """The encoding by the training rows, none if all are the same; the categories pooled, with their counts."""
+    if isinstance(column, Vectors):
+        return fit_vectors(name, column), {}
     if isinstance(column, Words):
         return fit_category(name, column, rare=rare, most=most)
     return fit_number(name, column), {}
@@ -118,6 +156,17 @@ def fit_number(name: str, column: Numbers) -> Standardised | None:
         raise faults.too_wide(name, low, high)
     # Squares of very small numbers vanish, the distance between them does not.
     return Standardised(name, median, mean, deviation or high - low, bool(absent.any()))
+
+
+def fit_vectors(name: str, column: Vectors) -> Embedded | None:
+    """The encoding by the statistics of these rows; none if they are all the same."""
+    rows = column.vectors[column.codes].astype(np.float64)
+    scale = rows.std(0)
+    if not scale.any():
+        return None
+    # A number that hardly varies says nothing; to blow it up would let rounding speak.
+    scale = np.where(scale > 1e-6 * scale.max(), scale, scale.max())
+    return Embedded(name, column.encoder, tuple(rows.mean(0).tolist()), tuple(scale.tolist()))
 
 
 def fit_category(name: str, column: Words, *, rare: int, most: int) -> tuple[OneHot | None, dict[str, int]]:

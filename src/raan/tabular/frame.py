@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from time import monotonic
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
 from raan.tabular.giveaways import giveaways
 from raan.tabular.lines import Layout, Progress
+from raan.tabular.media import Media, check_media, embed_columns
 from raan.tabular.preprocessing import Preprocessing, Rules, fit_columns, warn
 from raan.tabular.reading import read
 from raan.tabular.roles import Name, Roles, read_types, settle_roles
@@ -43,6 +45,7 @@ class Loaded:
     preprocessing: Preprocessing
     columns: tuple[Described, ...]
     warnings: tuple[str, ...]
+    embedding_seconds: float = 0.0  # that texts and images took
 
     @property
     def rows(self) -> int:
@@ -109,6 +112,7 @@ def from_frame(
     seed: int = 0,
     rules: Rules = Rules(),
     layout: Layout = Layout(),
+    media: Media = Media(),
     progress: Progress | None = None,
     max_rows: int | None = None,
 ) -> Loaded:
@@ -118,19 +122,23 @@ def from_frame(
     numbers, such as an age, is binned. They are no features, unless `keep_attribute` makes the attribute one; nor
     are the columns to `ignore`, by name or by a pattern such as "*_id". Other columns are numbers or categories as
     they look, or as `types` says; `describe()` shows it. Those that look like identifiers, dates, names or free
-    text are left out, unless `types` names them. The split is random by the seed, each (class, attribute) cell in
-    proportion, and its training rows alone decide how columns become features. With `test`, another frame or file
-    of the same columns, all its rows are the test rows, and those of the first are split in the proportion of the
-    first two sizes. Of more than `max_rows` rows so many are drawn by the seed; of a Parquet file whose rows do
-    not fit into memory, as many as do. Whatever looks wrong is warned of, and kept in `warnings`.
+    text are left out, unless `types` names them, or `media` as texts or images, which are embedded. The split is
+    random by the seed, each (class, attribute) cell in proportion, and its training rows alone decide how columns
+    become features. With `test`, another frame or file of the same columns, all its rows are the test rows, and
+    those of the first are split in the proportion of the first two sizes. Of more than `max_rows` rows so many are
+    drawn by the seed; of a Parquet file whose rows do not fit into memory, as many as do. Whatever looks wrong is
+    warned of, and kept in `warnings`.
     """
     _check_settings(sizes, seed, keep_attribute, rules, layout)
-    asked = read_types(types)
+    asked = read_types(types) | media.types
     text = [name for name, kind in asked.items() if kind == "category"]
     whole = read(
         frame, missing=rules.missing, text=text, layout=layout, progress=progress, max_rows=max_rows, seed=seed
     )
+    for option in ("text", "image"):
+        whole.check_names(getattr(media, option), option)
     roles = settle_roles(whole, label, attribute, ignore, asked)
+    check_media(media, [roles.label, *roles.attributes, *roles.ignore])
     stacked = whole if test is None else _with_test(whole, test, roles, rules, layout)
     sheet, classes, notes = labelled(stacked, roles.label, asked, rules)
     if stacked.apart and not sheet.apart:
@@ -140,13 +148,16 @@ def from_frame(
     unused = {roles.label, *roles.ignore, *(() if keep_attribute else roles.attributes)}
     names = [name for name in sheet.columns if name not in unused]
     columns, unfit = leave_unfit(sheet, names, asked, parts.train, kept=roles.attributes)
+    begun = monotonic()
+    columns = embed_columns(columns, media.kinds, media.beside(frame), sheet.place)
+    embedding = monotonic() - begun
     encodings, pooled = fit_columns(columns, parts.train, rules)
     preprocessing = Preprocessing(encodings, rules.missing)
     titles = {**{name: f"left out ({kind})" for name, kind in unfit.items()}, **roles.titles}
     codes = {**dict.fromkeys(roles.attributes, groups.names), roles.label: classes.names}
     described = describe_columns(whole, titles, codes, preprocessing)
     features = preprocessing.features(columns, sheet.place)
-    loaded = Loaded(sheet.name, features, classes, groups, parts, preprocessing, described, ())
+    loaded = Loaded(sheet.name, features, classes, groups, parts, preprocessing, described, (), embedding)
     others = {name: column for name, column in columns.items() if name not in roles.attributes}
     left_out = [describe_unfit(unfit)] if unfit else []
     suspicions = _suspicions(loaded, others, rules, seed)

@@ -13,8 +13,9 @@ from jaxtyping import Float32, Int
 
 from raan.errors import InputError
 from raan.tabular.columns import MISSING, Place, Plain, Type
-from raan.tabular.encoding import OTHER, Encoding, OneHot, Standardised, fit_column
+from raan.tabular.encoding import OTHER, Embedded, Encoding, OneHot, Standardised, fit_column
 from raan.tabular.lines import Layout, Progress
+from raan.tabular.media import Encoder, Media, embed_again
 from raan.tabular.reading import read
 from raan.tabular.roles import expand
 from raan.tabular.sheet import Sheet
@@ -98,12 +99,22 @@ class Preprocessing:
         """What the features are called, such as "age" and "job=Clerk"."""
         return tuple(name for encoding in self.encodings for name in encoding.feature_names)
 
+    @property
+    def encoders(self) -> dict[str, Encoder]:
+        """What embeds the columns of texts and images."""
+        return {each.column: each.encoder for each in self.encodings if isinstance(each, Embedded)}
+
     def transform(
-        self, frame: object, *, layout: Layout = Layout(), progress: Progress | None = None
+        self,
+        frame: object,
+        *,
+        layout: Layout = Layout(),
+        media: Media = Media(),
+        progress: Progress | None = None,
     ) -> Float32[np.ndarray, "row feature"]:
         """The features of the rows of a frame or file."""
         sheet = read(frame, missing=self.missing, text=self.text, layout=layout, progress=progress)
-        columns = self.settle(sheet)
+        columns = self.settle(sheet, media.beside(frame))
         strange = Unfamiliar()
         strange.add(self.encodings, columns)
         warn(*strange.notes())
@@ -114,10 +125,11 @@ class Preprocessing:
         """The columns of words."""
         return tuple(encoding.column for encoding in self.encodings if encoding.takes == "category")
 
-    def settle(self, sheet: Sheet) -> dict[str, Plain]:
-        """The columns that are needed, of the types that they were fitted with."""
+    def settle(self, sheet: Sheet, media: Media = Media()) -> dict[str, Plain]:
+        """The columns that are needed, of the types that they were fitted with; texts and images embedded."""
         sheet.check_columns(self.columns)
-        return sheet.settle(self.columns, {encoding.column: encoding.takes for encoding in self.encodings})
+        types = {encoding.column: encoding.takes for encoding in self.encodings}
+        return embed_again(sheet.settle(self.columns, types), self.encoders, media, sheet.place)
 
     def features(self, columns: Mapping[str, Plain], place: Place) -> Float32[np.ndarray, "row feature"]:
         """The features of settled columns, written one after the other into one array."""
@@ -132,7 +144,7 @@ class Preprocessing:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON can hold them, from which `from_dict` makes the same preprocessing."""
-        columns = [{"type": encoding.takes, **asdict(encoding)} for encoding in self.encodings]
+        columns = [{"type": encoding.kind, **asdict(encoding)} for encoding in self.encodings]
         return {"version": VERSION, "missing": list(self.missing), "columns": columns}
 
     @classmethod
@@ -229,11 +241,22 @@ class Unfamiliar:
 
 def _encoding(values: dict[str, Any]) -> Encoding:
     """One column's encoding, from what JSON gives back."""
-    if values.pop("type") == "category":
+    kind = values.pop("type")
+    if kind == "category":
         return OneHot(str(values["column"]), tuple(map(str, values["categories"])))
+    if kind in ("text", "image"):
+        return _embedded(values)
     numbers = {name: float(values.pop(name)) for name in ("median", "mean", "scale")}
     if not (np.isfinite(list(numbers.values())).all() and numbers["scale"] > 0):
         raise ValueError(
             f"the column {values['column']!r} has {numbers}, expected finite numbers and a scale above 0"
         )
     return Standardised(str(values["column"]), **numbers, indicator=bool(values["indicator"]))
+
+
+def _embedded(values: dict[str, Any]) -> Embedded:
+    encoder = Encoder(**{name: str(value) for name, value in values["encoder"].items()})  # type: ignore[arg-type]
+    mean, scale = (tuple(map(float, values[name])) for name in ("mean", "scale"))
+    if not (np.isfinite([mean, scale]).all() and len(mean) and min(scale) > 0):
+        raise ValueError(f"the column {values['column']!r} has no finite means and scales above 0")
+    return Embedded(str(values["column"]), encoder, mean, scale)

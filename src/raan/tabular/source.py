@@ -17,6 +17,7 @@ from raan.tabular.columns import Column
 from raan.tabular.delimited import blocks, place_of
 from raan.tabular.frames import column_of, column_of_text
 from raan.tabular.lines import Layout, TextFile, header, settle
+from raan.tabular.media import Media
 from raan.tabular.preprocessing import Preprocessing, Unfamiliar
 from raan.tabular.reading import CHUNK, PARQUET, open_parquet
 from raan.tabular.sheet import Sheet, check_columns
@@ -102,6 +103,7 @@ class Features:
 
     preprocessing: Preprocessing
     source: Source
+    media: Media = Media()
     unfamiliar: Unfamiliar = field(default_factory=Unfamiliar)
 
     def __post_init__(self) -> None:
@@ -111,7 +113,7 @@ class Features:
         """The features of a chunk's rows."""
         columns = {name: self._column(chunk.batch, name) for name in self.preprocessing.columns}
         sheet = Sheet(str(self.source.path), len(chunk.batch), columns, chunk.place)
-        settled = self.preprocessing.settle(sheet)
+        settled = self.preprocessing.settle(sheet, self.media.beside(self.source.path))
         self.unfamiliar.add(self.preprocessing.encodings, settled)
         return self.preprocessing.features(settled, chunk.place)
 

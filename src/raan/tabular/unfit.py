@@ -1,7 +1,7 @@
 """Columns that no model should learn from as they stand: identifiers, dates and times, names and free text."""
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Literal
 
 import numpy as np
@@ -12,7 +12,9 @@ from raan.tabular.columns import MOSTLY, Column, Plain, Strange, Type, Words, nu
 from raan.tabular.sheet import Sheet
 from raan.tabular.words import listed
 
-Kind = Literal["identifiers", "dates or times", "names or free text", "neither numbers nor words"]
+Kind = Literal[
+    "identifiers", "dates or times", "free text", "image files", "names or free text", "neither numbers nor words"
+]
 
 FEWEST = 20  # rows from which values that never repeat say something
 UNIQUE = 0.9  # different values a row, from which they hardly repeat
@@ -55,6 +57,7 @@ _DATES = (
 )
 _DATE = re.compile(rf"({'|'.join(_DATES)})([T ,]+{_CLOCK})?|{_CLOCK}", re.IGNORECASE)
 _ADDRESS = re.compile(r"[^@\s]+@[^@\s]+\.[^@\s]+|https?://\S+", re.IGNORECASE)
+_IMAGE = re.compile(r".*\.(jpe?g|png)", re.IGNORECASE)
 _UNIX = (1e8, 2e13)  # seconds, or thousandths of them, since 1970: from 1973 on
 _PARTS = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+")
 
@@ -90,7 +93,18 @@ def describe_unfit(found: Mapping[str, Kind]) -> Message:
         f"{'are' if len(found) > 1 else 'is'} left out ({said}); keep one by ",
         Option("category", first, python=f"types={{{first!r}: 'category'}}"),
         ", or derive numbers or categories from it",
+        *_suggest_media(kinds),
     )
+
+
+def _suggest_media(kinds: Mapping[Kind, Sequence[str]]) -> Iterator[str | Option]:
+    """How texts and images are learnt from."""
+    told: tuple[tuple[Kind, str, str], ...] = (("free text", "text", "texts"), ("image files", "image", "images"))
+    for kind, option, many in told:
+        if kind in kinds:
+            name = kinds[kind][0]
+            yield f"; to learn from {many}, pass "
+            yield Option(option, name, python=f"media=Media({option}=({name!r},))")
 
 
 def look(name: str, column: Column) -> Kind | None:
@@ -146,6 +160,8 @@ def _look_at_words(name: str, column: Words) -> Kind | None:
         return "dates or times"
     if len(codes) < FEWEST:
         return None
+    if len(used) > NAMES and _share(_IMAGE, few) >= NEARLY:
+        return "image files"
     if len(used) > NAMES and _share(_ADDRESS, few) >= NEARLY:
         return "identifiers"
     numbers = [number_of(word.replace(",", ".")) for word in few]
@@ -164,12 +180,13 @@ def _look_at_spelt(name: str, column: Words) -> Kind | None:
 def _look_at_text(name: str, few: Sequence[str], counts: Int[np.ndarray, "distinct"]) -> Kind | None:
     distinct, rows = len(counts), int(counts.sum())
     spaced = np.mean([word.count(" ") for word in few])
+    text: Kind = "free text" if spaced >= SENTENCE - 1 else "names or free text"
     if distinct >= UNIQUE * rows:
-        return "names or free text" if spaced >= 0.5 else "identifiers"
+        return text if spaced >= 0.5 else "identifiers"
     by_name = "".join(_parts(name)) in _PERSON and distinct > NAMES
     seldom = distinct >= TEXT * rows and counts[counts >= OFTEN].sum() < rows / 2
     by_count = distinct > MANY and (seldom or spaced >= SENTENCE - 1)
-    return "names or free text" if by_name or by_count else None
+    return text if by_name or by_count else None
 
 
 def _share(pattern: re.Pattern[str], words: Sequence[str]) -> float:

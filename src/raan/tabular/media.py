@@ -1,0 +1,171 @@
+"""Columns of texts and of images as numbers: each different one is embedded once, by a model that stays fixed.
+
+This is the one place where such a column becomes numbers, for training rows and for new ones. The models run on
+torch, which is imported when a column is embedded, and not before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from os import PathLike
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from jaxtyping import Float32, Int
+
+from raan.errors import InputError, Message, MissingExtra, Option, is_installed
+from raan.tabular.columns import Place, Plain, Type, Words
+
+Kind = Literal["text", "image"]
+Source = Literal["package", "hub", "folder", "timm"]
+
+SHOWN = 5
+"""Images that cannot be used are so many named."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """The model that embedded a column, as it is remembered: numbers of another one would mean something else.
+
+    `source` says where it comes from: a package, the Hugging Face hub, a folder, or timm. `revision` is the hub's;
+    `fingerprint` a hash of the model's bytes, or of name and revision where it is the hub's.
+    """
+
+    kind: Kind
+    name: str
+    source: Source
+    fingerprint: str
+    revision: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.name}{f' at revision {self.revision[:12]}' if self.revision else ''}"
+
+
+@dataclass(frozen=True)
+class Media:
+    """Which columns are texts or images, and how they are embedded.
+
+    For new rows the columns and encoders are the fitted model's; an encoder is then named only where it was a
+    folder. Images are files, named relative to `image_folder`; None is the folder of the table's file.
+    `progress` is told the column, how many of its different values are done, and how many there are.
+    """
+
+    text: tuple[str, ...] = ()
+    image: tuple[str, ...] = ()
+    text_encoder: str | PathLike[str] | None = None  # a sentence-transformers model; None is the packaged MiniLM
+    image_encoder: str | None = None  # a timm model; None is the packaged EfficientNet-lite0
+    image_folder: str | PathLike[str] | None = None
+    progress: Callable[[str, int, int], None] | None = None
+
+    @property
+    def kinds(self) -> dict[str, Kind]:
+        """The columns that are to be embedded."""
+        return {**dict.fromkeys(self.text, "text"), **dict.fromkeys(self.image, "image")}
+
+    @property
+    def types(self) -> dict[str, Type]:
+        """As what these columns are read: words, each standing for a text or a file."""
+        words: Type = "category"
+        return dict.fromkeys(self.kinds, words)
+
+    def beside(self, frame: object) -> Media:
+        """The same, images being looked for beside the file unless a folder is named."""
+        if self.image_folder is not None:
+            return self
+        return replace(self, image_folder=Path(frame).parent if isinstance(frame, str | PathLike) else Path())
+
+    def encoder(self, kind: Kind) -> str | None:
+        """The name of the encoder that is asked for, if one is."""
+        name = self.text_encoder if kind == "text" else self.image_encoder
+        return None if name is None else str(name)
+
+
+@dataclass(frozen=True, eq=False)
+class Vectors(Words):
+    """A column of texts or images: words, and the numbers that an encoder made of each; last, of a missing one."""
+
+    encoder: Encoder
+    vectors: Float32[np.ndarray, "name_or_missing feature"]
+
+    def take(self, rows: Int[np.ndarray, "kept"]) -> Vectors:
+        """The column with these rows only."""
+        return Vectors(self.codes[rows], self.names, self.encoder, self.vectors)
+
+
+def embed_columns(
+    columns: Mapping[str, Plain], kinds: Mapping[str, Kind], media: Media, place: Place
+) -> dict[str, Plain]:
+    """The columns, those of texts and images embedded by the encoders that are asked for."""
+    return {
+        name: _embed(name, column, kinds[name], None, media, place) if name in kinds else column
+        for name, column in columns.items()
+    }
+
+
+def embed_again(
+    columns: Mapping[str, Plain], fitted: Mapping[str, Encoder], media: Media, place: Place
+) -> dict[str, Plain]:
+    """The columns of new rows, those of texts and images embedded by the encoders that they were fitted with."""
+    return {
+        name: _embed(name, column, fitted[name].kind, fitted[name], media, place) if name in fitted else column
+        for name, column in columns.items()
+    }
+
+
+def _embed(name: str, column: Plain, kind: Kind, fitted: Encoder | None, media: Media, place: Place) -> Vectors:
+    """The column with its numbers; a missing text is an empty one, a missing image an error."""
+    if not is_installed("torch"):
+        raise MissingExtra(f"embedding the column {name!r}", kind)
+    from raan.data import encoders
+
+    words = column.as_words()
+    show = media.progress
+    progress = None if show is None else lambda done, total: show(name, done, total or 0)
+    if kind == "text":
+        found = encoders.find_text_encoder(media.encoder("text"), fitted)
+        vectors = encoders.embed_texts([*words.names, ""], found, progress)
+        return Vectors(words.codes, words.names, found.about, vectors)
+    folder = Path(media.image_folder or ".").expanduser()
+    files = [folder / path for path in words.names]
+    faults = {code: f"is not in {folder}" for code, file in enumerate(files) if not file.is_file()}
+    if words.missing.any() or faults:
+        raise _unusable(name, words, faults, place)
+    network = encoders.find_image_encoder(media.encoder("image"), fitted)
+    vectors, faults = encoders.embed_images(files, network, progress)
+    if faults:
+        raise _unusable(name, words, faults, place)
+    nothing = np.zeros((1, vectors.shape[1]), np.float32)  # no row of an image is missing
+    return Vectors(words.codes, words.names, network.about, np.concatenate([vectors, nothing]))
+
+
+def _unusable(column: str, words: Words, faults: Mapping[int, str], place: Place) -> InputError:
+    """An error that names the rows whose images are missing or cannot be read."""
+    bad = np.flatnonzero(words.missing | np.isin(words.codes, list(faults)))
+    said = [_say(words, int(row), faults, place) for row in bad[:SHOWN]]
+    more = f"; and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
+    return InputError(
+        f"the column {column!r}",
+        f"has no usable image in {len(bad):,} of {len(words):,} rows: {'; '.join(said)}{more}",
+        "the path of an image file in every row",
+        Message("correct the paths (they are relative to ", Option("image_folder"), ") or leave these rows out"),
+    )
+
+
+def _say(words: Words, row: int, faults: Mapping[int, str], place: Place) -> str:
+    code = int(words.codes[row])
+    return f"{place(row)}: {'it is missing' if code < 0 else f'{words.names[code]!r} {faults[code]}'}"
+
+
+def check_media(media: Media, roles: Sequence[str]) -> None:
+    """Raise an InputError for a column that is text and image, or has another role; or encoders of no column."""
+    named = [*media.text, *media.image]
+    twice = next((name for name in named if name in roles or named.count(name) > 1), None)
+    if twice is not None:
+        options = Message(Option("text"), " or ", Option("image"))
+        raise InputError(f"the column {twice!r}", Message("is named as ", options, " and otherwise"), "one role")
+    asked = {"text_encoder": "text", "image_encoder": "image", "image_folder": "image"}
+    for option, kind in asked.items():
+        if getattr(media, option) is not None and not getattr(media, kind):
+            raise InputError(Option(option), "is given", Message("a column to use it for, by ", Option(kind)))
