@@ -2,6 +2,7 @@
 
 from raan.data.batches import Sampling
 from raan.methods.adversarial import Adversarial
+from raan.methods.common_threshold import CommonThreshold
 from raan.methods.dfr import DFR
 from raan.methods.eor import EOR
 from raan.methods.erm import ERM
@@ -12,6 +13,7 @@ from raan.methods.hsic import HSIC
 from raan.methods.irm import IRM
 from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
 from raan.methods.moap import MOAP
+from raan.methods.network_frontier import NetworkFrontier
 from raan.methods.raan import RAAN
 from raan.methods.rnf import RNF
 from raan.methods.rnf_proxy import ProxyRNF
@@ -42,6 +44,9 @@ METHODS: dict[str, Method | Refit] = {
     "RL-Balancing only": RAAN(temperature=float("inf"), scope=Scope.MODEL),
     "ERM (balanced batches)": ERM(sampling=Sampling.BALANCED),
     "ERM (group weights)": GroupWeights(),
+    # What needs the first stage only.
+    "Plain + threshold": CommonThreshold(),
+    "FairFrontier": NetworkFrontier(),
     # Rivals.
     "Reweighing": Reweighing(),
     "DFR": DFR(),
@@ -62,6 +67,7 @@ __all__ = [
     "RNF",
     "SOX",
     "Adversarial",
+    "CommonThreshold",
     "ExactRAAN",
     "GapPenalty",
     "GroupDRO",
@@ -69,6 +75,7 @@ __all__ = [
     "GroupWeights",
     "Memory",
     "Method",
+    "NetworkFrontier",
     "ProxyRNF",
     "Refit",
     "Reweighing",
