@@ -51,7 +51,7 @@ class Record:
     switched: Sequence[Sequence[int]] = ()  # empty: not known
 
     def switches(self) -> Float[np.ndarray, "point label attribute"] | None:
-        """How many validation rows of each cell are right at a point or at the first, not at both; None: unknown."""
+        """How many validation rows of each cell are right at a point or at the first, not both; None: unknown."""
         if not self.switched:
             return None
         return np.array(self.switched, dtype=np.float64).reshape(-1, len(self.classes), len(self.attributes) + 1)
