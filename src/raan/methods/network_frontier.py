@@ -48,8 +48,8 @@ class NetworkFrontier(Refit):
     def decide(self, model: Model, table: Table, split: Split) -> Decisions:
         """What the weights decide: of each run as many decisions as there are aims and allowances."""
         check_attribute(self, table)
-        parts = [_parts(model, table, rows) for rows in split]
-        runs = [_decide(*of_run, table.attributes) for of_run in zip(*parts, strict=True)]
+        train, validation, test = (_parts(model, table, rows) for rows in split)
+        runs = [_decide(*each, table.attributes) for each in zip(train, validation, test, strict=True)]
         return Decisions(*(np.stack(part) for part in zip(*runs, strict=True)))
 
 

@@ -7,6 +7,7 @@ from raan.fairness.aims import ACCURACY
 from raan.fairness.metrics import undefined
 from raan.report.measures import group_name, interval, p_value, percent, several, signed
 from raan.report.reading import Reading, best, level, shift
+from raan.results.regime import conditions
 from raan.results.statistics import Difference
 from raan.results.summary import paired
 
@@ -78,12 +79,7 @@ def group_changes(reading: Reading, method: str) -> Iterator[tuple[str, str, Dif
 
 def caveats(reading: Reading) -> list[str]:
     """What a reader must know of these runs: what is left out or unfinished, budgets that differ, divergence."""
-    notes = [
-        f"{method}: {several(len(paths.left_out), 'seed')} left out ({', '.join(map(str, paths.left_out))}), "
-        "because not every configuration has been run with it yet."
-        for method, paths in reading.comparison.methods.items()
-        if paths.left_out
-    ]
+    notes = [*conditions(reading.comparison.records), *_left_out(reading)]
     if reading.comparison.unfinished:
         notes.append(
             f"Not shown, because no seed has been run with all configurations yet: "
@@ -100,6 +96,14 @@ def caveats(reading: Reading) -> list[str]:
     if len(reading.baseline.seeds) == 1:
         notes.append("One seed: nothing here says how much chance there is in the numbers.")
     return notes
+
+
+def _left_out(reading: Reading) -> Iterator[str]:
+    """The seeds that a method lacks in some configuration."""
+    for method, paths in reading.comparison.methods.items():
+        if paths.left_out:
+            seeds = f"{several(len(paths.left_out), 'seed')} left out ({', '.join(map(str, paths.left_out))})"
+            yield f"{method}: {seeds}, because not every configuration has been run with it yet."
 
 
 def _subject(reading: Reading) -> str:

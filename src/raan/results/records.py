@@ -16,6 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.metrics import Metrics, metrics
+from raan.results.packed import pack, unpack
 
 
 @dataclass(frozen=True)
@@ -103,7 +104,7 @@ def _version(name: str) -> str:
 def line_of(record: Record) -> str:
     """The record as one line of JSON."""
     content = {name: value for name, value in asdict(record).items() if name not in OPTIONAL or value}
-    return json.dumps(content, separators=(",", ":"), ensure_ascii=False) + "\n"
+    return json.dumps(pack(content), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 def read(path: str | Path) -> list[Record]:
@@ -135,7 +136,7 @@ def _unpack(path: Path) -> bytes:
 def parse(line: bytes | str, where: str) -> Record:
     """A line's record; keys that another version wrote are not looked at. Errors begin with where it stands."""
     try:
-        content = json.loads(line)
+        content = unpack(json.loads(line))
         values = {name: content[name] if name not in OPTIONAL else content.get(name, []) for name in NAMES}
         for name, (holds, expected) in KINDS.items():
             if not holds(values[name]):

@@ -59,10 +59,14 @@ def carry_out(
         return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
 
 
-def run_in_memory(study: Study, *, progress: Progress = lambda done, total, runs: None) -> list[Record]:
-    """The records of the study in the order of the plan, all trained here and none written."""
+def run_in_memory(
+    study: Study, *, workers: int = 1, progress: Progress = lambda done, total, runs: None
+) -> list[Record]:
+    """The records of the study in the order of the plan, trained here or in workers, and none written."""
     planned = packs(study.carried_out)
-    return [record for records in _train(planned, 1, _Meter(planned, 0, progress)) for record in records]
+    place = {run: number for number, run in enumerate(run for pack in planned for run in pack.runs)}
+    trained = [record for records in _train(planned, workers, _Meter(planned, 0, progress)) for record in records]
+    return sorted(trained, key=lambda record: place[record.run])
 
 
 def _train(left: Sequence[Pack], workers: int, meter: "_Meter") -> Generator[list[Record], None, None]:

@@ -150,25 +150,29 @@ def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
 
 def paths_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
     """Each run's path as its record has it: every point, or of many decisions at each those worth keeping."""
-    if all(point.decided is None for point in points):
-        validation = np.stack([point.validation_counts for point in points])
-        test = np.stack([cast(np.ndarray, point.test_counts) for point in points])
-        step = [point.step for point in points]
-        for run in range(validation.shape[1]):
-            yield {"step": step, "validation": flatten(validation[:, run]), "test": flatten(test[:, run])}
+    if any(point.decided for point in points):
+        yield from _thinned(points)
         return
+    step = [point.step for point in points]
+    validation = np.stack([point.validation_counts for point in points])
+    test = np.stack([cast(np.ndarray, point.test_counts) for point in points])
+    for run in range(validation.shape[1]):
+        yield {"step": step, "validation": flatten(validation[:, run]), "test": flatten(test[:, run])}
+
+
+def _thinned(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
+    """Each run's decisions that are worth keeping, the start's first."""
     several = [_as_decided(point) for point in points]
-    whole = Decided(*(np.concatenate(part, axis=1).swapaxes(0, 1) for part in zip(*several, strict=True)))
+    every = Decided(*(np.concatenate(part, axis=1).swapaxes(0, 1) for part in zip(*several, strict=True)))
     step = np.repeat([point.step for point in points], [each.threshold.shape[1] for each in several])
-    for run, kept in enumerate(worth_keeping(whole.validation, whole.switched)):
-        validation, test, switched = (flatten(part[kept, run]) for part in whole[1:])
-        threshold = [None if math.isnan(each) else round(each, 4) for each in whole.threshold[kept, run].tolist()]
+    for run, kept in enumerate(worth_keeping(every.validation, every.switched)):
+        threshold = every.threshold[kept, run].tolist()
         yield {
             "step": step[kept].tolist(),
-            "validation": validation,
-            "test": test,
-            "threshold": threshold,
-            "switched": switched,
+            "validation": flatten(every.validation[kept, run]),
+            "test": flatten(every.test[kept, run]),
+            "threshold": [None if math.isnan(each) else round(each, 4) for each in threshold],
+            "switched": flatten(every.switched[kept, run]),
         }
 
 
