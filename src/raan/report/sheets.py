@@ -97,15 +97,17 @@ def group_table(reading: Reading) -> Table:
 
 
 def chosen_table(reading: Reading) -> Table:
-    """For every method and seed, the configuration and the step that the rule chose."""
-    aim = reading.aim
-    header = ("method", "seed", "configuration", "step", f"{aim.short} % (validation)", f"{aim.short} % (test)")
+    """For every method and seed, the configuration and the step that the rule chose, and the threshold."""
+    aim, dialled = reading.aim, any(paths.threshold is not None for paths in reading.comparison.methods.values())
+    measured = (f"{aim.short} % (validation)", f"{aim.short} % (test)")
+    header = ("method", "seed", "configuration", "step", *(["threshold"] if dialled else []), *measured)
     rows = [
         [
             method,
             str(seed),
             settings(varying(paths.candidates)[candidate]),
             f"{int(paths.step[point, candidate, number]):,}",
+            *([_threshold(paths, (point, candidate, number))] if dialled else []),
             percent(aim.of(choice.validation)[number].item()),
             percent(aim.of(choice.test)[number].item()),
         ]
@@ -116,6 +118,12 @@ def chosen_table(reading: Reading) -> Table:
         )
     ]
     return table(f"{reading.name}: what the rule chose for every seed", header, rows, words=(2,))
+
+
+def _threshold(paths: Paths, place: tuple[int, int, int]) -> str:
+    """The threshold of a point, if it is decided by one."""
+    value = math.nan if paths.threshold is None else float(paths.threshold[place])
+    return NOTHING if math.isnan(value) else f"{value:.3f}"
 
 
 def budget_table(reading: Reading) -> Table:

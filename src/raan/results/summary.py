@@ -38,6 +38,7 @@ class Paths:
     validation: Float[np.ndarray, "point candidate seed label slot prediction"]
     test: Float[np.ndarray, "point candidate seed label slot prediction"]
     switched: Float[np.ndarray, "point candidate seed label slot"] | None = None  # None: some run does not say
+    threshold: Float[np.ndarray, "point candidate seed"] | None = None  # None: no dial; nan: decided without one
 
     @cached_property
     def on_test(self) -> Metrics:
@@ -171,6 +172,7 @@ def _paths(method: str, records: Sequence[Record]) -> Paths | None:
         _counts(table, points, "validation"),
         _counts(table, points, "test"),
         _switched(table, points),
+        _thresholds(table, points),
     )
 
 
@@ -212,6 +214,16 @@ def _switched(
     return np.moveaxis(
         np.array([[_longer(each, points) for each in row if each is not None] for row in known]), 2, 0
     )
+
+
+def _thresholds(
+    table: Sequence[Sequence[Record]], points: int
+) -> Float[np.ndarray, "point candidate seed"] | None:
+    """The thresholds of a table of runs; None if one of them has none."""
+    if not all(record.threshold for row in table for record in row):
+        return None
+    found = _stack(table, lambda record: _longer(np.array(record.threshold, dtype=np.float64), points))
+    return np.moveaxis(found, 2, 0)
 
 
 def _stack(table: Sequence[Sequence[Record]], of: Callable[[Record], np.ndarray]) -> np.ndarray:
