@@ -48,7 +48,8 @@ def test_the_encoder_is_left_bit_for_bit_and_the_head_is_finite(name, classes, a
     assert torch.equal(model.parameters, before)
     assert torch.equal(after.parameters[:, :encoder], before[:, :encoder])
     assert after.parameters.isfinite().all()
-    assert not torch.allclose(after.parameters[:, encoder:], before[:, encoder:])
+    stays = name in ("Plain + threshold", "FairFrontier")  # which decide, and train nothing
+    assert torch.equal(after.parameters[:, encoder:], before[:, encoder:]) == stays
 
 
 @each_refit

@@ -105,7 +105,7 @@ def study(
 def as_records(lines: Sequence[dict[str, Any]]) -> list[Record]:
     """The lines as they are read."""
     names = [field.name for field in fields(Record)]
-    return [Record(**{name: line[name] for name in names}) for line in lines]
+    return [Record(**{name: line[name] for name in names if name in line}) for line in lines]
 
 
 def write(lines: Sequence[dict[str, Any]], path: Path) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from raan.data.sets.adult import adult
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.meps import meps
-from raan.results.regime import KEPT, WORDS, regime_of, regime_of_all
+from raan.results.regime import KEPT, WORDS, conditions, regime_of, regime_of_all
 from raan.tabular.frame import from_frame
 from report.records import as_records, line
 
@@ -42,3 +42,13 @@ def test_runs_of_two_regimes_have_none_in_common_and_nothing_is_said_of_them():
     assert regime_of_all([seen, seen]) == "input"
     assert regime_of_all([seen, unseen]) is None
     assert WORDS[None] == ""
+
+
+def test_a_sentence_says_so_and_one_that_the_threshold_is_a_dial():
+    kept, left_out = run_on(name="adult"), run_on(name="celeba")
+    assert conditions([kept]) == [WORDS["input"]]
+    dialled = replace(left_out, threshold=[0.5] * len(left_out.step))
+    said = conditions([left_out, dialled])
+    assert said[0] == WORDS["unseen"]
+    assert said[1].startswith("The decision threshold, one for all groups, is a dial of every method")
+    assert conditions([kept, left_out]) == []

@@ -181,6 +181,7 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
     from raan.report.sheets import key_table
     from raan.report.words import headline
     from raan.results.records import read
+    from raan.results.regime import conditions
     from raan.study.plan import view
 
     records = view(read(outcome.path), plan)
@@ -193,6 +194,8 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
         for row in sheet.rows:
             grid.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
         console.print(grid)
+        for line in conditions(reading.comparison.records):
+            console.print(line, highlight=False, markup=False)
         console.print(f"{reading.name}: {headline(reading)}\n", highlight=False, markup=False)
     diverged = f", {outcome.diverged:,} of them diverged" if outcome.diverged else ""
     console.print(

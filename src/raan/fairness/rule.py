@@ -1,6 +1,7 @@
 """Which of several points is taken: the one rule of training paths, searches, studies, fits and reports."""
 
 from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -140,6 +141,11 @@ class Rule:
             as_good = wish <= best + self.tie
             place = np.where(as_good, accuracy(points), -np.inf).argmax(0)
         return np.where(np.isfinite(best), place, -1)
+
+
+def margin_of(confidence: float) -> float:
+    """How many standard errors to spare keep an allowance so surely; 0.5 is none."""
+    return NormalDist().inv_cdf(confidence)
 
 
 def paired_errors(

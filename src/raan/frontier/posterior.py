@@ -37,9 +37,9 @@ class Chain:
     def __call__(self, X: Any) -> Posterior:
         """The posterior of each row."""
         of_class = np.asarray(self.label.predict_proba(X), dtype=np.float64)
-        return np.stack([of_class[:, [y]] * self._within(X, y) for y in range(of_class.shape[1])], axis=1)
+        return np.stack([of_class[:, [y]] * self.within(X, y) for y in range(of_class.shape[1])], axis=1)
 
-    def _within(self, X: Any, y: int) -> Float[np.ndarray, "row group"]:
+    def within(self, X: Any, y: int) -> Float[np.ndarray, "row group"]:
         """P(a|x, y) for one class, 0 for groups that the class was never seen with."""
         model = self.attribute[y]
         share = np.zeros((len_of(X), self.groups))
@@ -109,10 +109,10 @@ class Recipe:
             return Joint(model, int(rows.label.max()) + 1, rows.groups)
         label = fit_weighted(self.estimator, rows.X, rows.y, rows.weight)
         classes = range(int(rows.label.max()) + 1)
-        attribute = () if self.attribute_given else tuple(self._attribute(rows, y) for y in classes)
+        attribute = () if self.attribute_given else tuple(self.fit_attribute(rows, y) for y in classes)
         return Chain(label, attribute, rows.groups)
 
-    def _attribute(self, rows: Rows, y: int) -> Any:
+    def fit_attribute(self, rows: Rows, y: int) -> Any:
         """A classifier of the groups within one class; the group itself where there is one only."""
         here = np.flatnonzero((rows.label == y) & (rows.group != UNKNOWN))
         present = np.unique(rows.group[here])

@@ -5,16 +5,19 @@ from raan.errors import needing
 with needing("raan.methods"):
     from raan.data.batches import Sampling
     from raan.methods.adversarial import Adversarial
+    from raan.methods.common_threshold import CommonThreshold
     from raan.methods.dfr import DFR
     from raan.methods.eor import EOR
     from raan.methods.erm import ERM
     from raan.methods.exact_raan import ExactRAAN
+    from raan.methods.fixed_affinities import FixedAffinities
     from raan.methods.gap_penalty import GapPenalty
     from raan.methods.group_dro import GroupDRO
     from raan.methods.hsic import HSIC
     from raan.methods.irm import IRM
     from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
     from raan.methods.moap import MOAP
+    from raan.methods.network_frontier import NetworkFrontier
     from raan.methods.raan import RAAN
     from raan.methods.rnf import RNF
     from raan.methods.rnf_proxy import ProxyRNF
@@ -35,16 +38,20 @@ METHODS: dict[str, Method | Refit] = {
     "IRM": IRM(),
     "RAAN": RAAN(scope=Scope.HEAD),
     "RL-RAAN": RAAN(scope=Scope.MODEL),
-    # Estimators that it leaves open, and exact weights.
+    # Estimators that it leaves open, exact weights, and affinities without a gradient.
     "RAAN (BSGD)": RAAN(averaging_rate=1.0),
     "RAAN (SOX)": SOX(),
     "RAAN (MOAP)": MOAP(),
     "RAAN (exact)": ExactRAAN(),
+    "RL-RAAN (fixed affinities)": FixedAffinities(),
     # What of a gain is balancing.
     "Balancing only": RAAN(temperature=float("inf"), scope=Scope.HEAD),
     "RL-Balancing only": RAAN(temperature=float("inf"), scope=Scope.MODEL),
     "ERM (balanced batches)": ERM(sampling=Sampling.BALANCED),
     "ERM (group weights)": GroupWeights(),
+    # What needs the first stage only.
+    "Plain + threshold": CommonThreshold(),
+    "FairFrontier": NetworkFrontier(),
     # Rivals.
     "Reweighing": Reweighing(),
     "DFR": DFR(),
@@ -65,13 +72,16 @@ __all__ = [
     "RNF",
     "SOX",
     "Adversarial",
+    "CommonThreshold",
     "ExactRAAN",
+    "FixedAffinities",
     "GapPenalty",
     "GroupDRO",
     "GroupUse",
     "GroupWeights",
     "Memory",
     "Method",
+    "NetworkFrontier",
     "ProxyRNF",
     "Refit",
     "Reweighing",

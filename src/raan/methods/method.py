@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Literal, NamedTuple, Protocol, TypeVar, cast, runtime_checkable
 
+import numpy as np
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
@@ -109,6 +110,13 @@ class Method(Debiasing, Protocol):
         ...
 
 
+class Decisions(NamedTuple):
+    """The classes given to each run's validation and test rows by several rules."""
+
+    validation: Int[np.ndarray, "run rule row"]
+    test: Int[np.ndarray, "run rule row"]
+
+
 @runtime_checkable
 class Refit(Debiasing, Protocol):
     """A second stage that is no gradient loop: from the first stage's model straight to another."""
@@ -117,6 +125,10 @@ class Refit(Debiasing, Protocol):
     def refit(self, model: Model, table: Table, split: Split, seeds: Sequence[int]) -> Model:
         """The model of each run, fitted anew."""
         ...
+
+    def decide(self, model: Model, table: Table, split: Split) -> Decisions | None:
+        """Decisions that are not the model's own, several for each run; None where the model decides."""
+        return None
 
 
 def _check_range(name: str, dial: Dial, least: float, most: float) -> None:

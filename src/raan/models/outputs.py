@@ -1,7 +1,7 @@
 """What a model says of many rows, a chunk at a time."""
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.batches import gather
@@ -23,6 +23,13 @@ def outputs(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Output:
 def predictions(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Int[Tensor, "run row"]:
     """The likeliest class of each run's rows, without dropout; no embedding is kept."""
     parts = [model(gather(table.features, chunk)).logit.argmax(-1) for chunk in _chunks(table, rows)]
+    return torch.cat(parts, dim=1)
+
+
+@torch.no_grad()
+def logits(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Float[Tensor, "run row label"]:
+    """The logits of each run's rows, without dropout; no embedding is kept."""
+    parts = [model(gather(table.features, chunk)).logit for chunk in _chunks(table, rows)]
     return torch.cat(parts, dim=1)
 
 

@@ -20,7 +20,7 @@ from raan.report.explanation_charts import separability_in_words
 from raan.report.measures import group_name
 from raan.report.outline import numbered, readings_of
 from raan.report.palette import COLOURS, MARKERS, colour, marker
-from raan.report.reading import Reading, course
+from raan.report.reading import Reading, course, has_courses
 from raan.report.reading import trade_off as lines_of
 from raan.report.words import group_changes
 
@@ -45,7 +45,8 @@ def write_figures(content: Content, folder: str | Path) -> list[Path]:
 
     for reading in readings_of(content):
         add(f"{reading.name}-trade-off", _trade_off(reading, numbers))
-        add(f"{reading.name}-path", _paths(reading, numbers))
+        if has_courses(reading):
+            add(f"{reading.name}-path", _paths(reading, numbers))
         if reading.rivals:
             add(f"{reading.name}-groups", _groups(reading, numbers))
     for entry in (content.explanation or {}).get("weights", ()):

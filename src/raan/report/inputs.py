@@ -126,6 +126,11 @@ def _check(record: Record, where: str) -> None:
     if not len(record.step) == len(record.validation) == len(record.test) > 0:
         lengths = f"{len(record.step)} steps, {len(record.validation)} and {len(record.test)} counts"
         raise ValueError(f"{where}: the path has {lengths}; expected as many of each, at least one")
+    for name, listed in (("thresholds", record.threshold), ("switched", record.switched)):
+        if len(listed) not in (0, len(record.step)):
+            raise ValueError(
+                f"{where}: {len(listed)} {name} for {len(record.step)} steps; expected as many, or none"
+            )
     cells = len(record.classes) ** 2 * (len(record.attributes) + 1)
     for counts in (*record.validation, *record.test):
         if len(counts) != cells or not all(isinstance(number, int) and number >= 0 for number in counts):

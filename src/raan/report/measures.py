@@ -17,9 +17,10 @@ def rule_in_words(rule: Rule) -> str:
     if rule.aim is None:
         return "the last point of the path"
     extreme = "highest" if rule.goal.more_is_better else "smallest"
+    sureness = f" with {rule.margin:.2f} standard errors to spare" if rule.margin else ""
     return (
         f"the {extreme} {rule.goal.title} on validation rows, among the points that lose at most "
-        f"{points(rule.accuracy_drop)} of plain training's accuracy there"
+        f"{points(rule.accuracy_drop)} of plain training's accuracy there{sureness}"
     )
 
 

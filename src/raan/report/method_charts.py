@@ -7,7 +7,7 @@ from raan.fairness.aims import ACCURACY, Measure
 from raan.report.charts import Chart, Numbers, bars, categories, category, layout_of, plain, points
 from raan.report.measures import interval, name_cell, settings, signed, spread
 from raan.report.measures import points as in_points
-from raan.report.reading import Reading, aims, course, level, trade_off
+from raan.report.reading import Reading, aims, course, has_courses, level, trade_off
 from raan.report.tables import Table, table
 from raan.report.words import group_changes
 from raan.results.statistics import estimate
@@ -46,6 +46,8 @@ def group_chart(reading: Reading, numbers: Numbers) -> Chart:
 
 def path_charts(reading: Reading, numbers: Numbers) -> list[Chart]:
     """Accuracy and the aim along training: means over seeds, and the points that were chosen."""
+    if not has_courses(reading):
+        return []
     return [_path(reading, measure, numbers) for measure in (reading.aim, ACCURACY)]
 
 

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from jaxtyping import Float
@@ -115,10 +115,11 @@ def cell_rows(reading: Reading, part: str) -> Float[np.ndarray, "seed label attr
 
 def trade_off(reading: Reading, aim: str) -> dict[str, dict[float, Choice]]:
     """What each method reaches for an aim with each allowance of accuracy, the rule's own among them."""
-    rule = reading.comparison.rule
-    own = set() if rule.aim is None else {rule.accuracy_drop}
+    rule = Rule() if reading.comparison.rule.aim is None else reading.comparison.rule
+    own = set() if reading.comparison.rule.aim is None else {rule.accuracy_drop}
+    rules = {allowed: replace(rule, aim=aim, accuracy_drop=allowed) for allowed in sorted({*ALLOWANCES, *own})}
     return {
-        method: {allowed: choose(paths, Rule(aim, allowed)) for allowed in sorted({*ALLOWANCES, *own})}
+        method: {allowed: choose(paths, each) for allowed, each in rules.items()}
         for method, paths in reading.comparison.methods.items()
     }
 
@@ -129,6 +130,11 @@ class Course:
 
     step: list[int]
     values: Mapping[Measure, Float[np.ndarray, "point seed"]]
+
+
+def has_courses(reading: Reading) -> bool:
+    """Whether the runs keep all of their paths: where the threshold is a dial, they keep what can be chosen."""
+    return not any(record.threshold for record in reading.comparison.records)
 
 
 def course(reading: Reading, method: str, measures: tuple[Measure, ...]) -> Course:

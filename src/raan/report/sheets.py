@@ -117,10 +117,10 @@ def group_table(reading: Reading) -> Table:
 
 
 def chosen_table(reading: Reading) -> Table:
-    """For every method and seed, the configuration and the step that the rule chose."""
-    aim = reading.aim
+    """For every method and seed, the configuration and the step that the rule chose, and the threshold."""
+    aim, dialled = reading.aim, any(paths.threshold is not None for paths in reading.comparison.methods.values())
     header = (
-        *("method", "seed", "configuration", "step"),
+        *("method", "seed", "configuration", "step", *(["threshold"] if dialled else [])),
         *(f"{aim.short} % (validation)", f"{aim.short} % (test)", "accuracy % (validation)", "accuracy % (test)"),
     )
     rows = [
@@ -129,6 +129,7 @@ def chosen_table(reading: Reading) -> Table:
             str(seed),
             settings(varying(paths.candidates)[candidate]),
             f"{int(paths.step[point, candidate, number]):,}",
+            *([_threshold(paths, (point, candidate, number))] if dialled else []),
             percent(aim.of(choice.validation)[number].item()),
             percent(aim.of(choice.test)[number].item()),
             percent(choice.validation.accuracy[number].item()),
@@ -141,6 +142,12 @@ def chosen_table(reading: Reading) -> Table:
         )
     ]
     return table(f"{reading.name}: what the rule chose for every seed", header, rows, words=(2,))
+
+
+def _threshold(paths: Paths, place: tuple[int, int, int]) -> str:
+    """The threshold of a point, if it is decided by one."""
+    value = math.nan if paths.threshold is None else float(paths.threshold[place])
+    return NOTHING if math.isnan(value) else f"{value:.3f}"
 
 
 def information_table(names: Mapping[str, tuple[str, Mapping[str, Any]]]) -> Table:

@@ -8,6 +8,7 @@ from raan.fairness.metrics import undefined
 from raan.report.budgets import budgets
 from raan.report.measures import group_name, interval, p_value, percent, several, signed
 from raan.report.reading import Reading, against_others, best, cell_rows, corrected, level, shift
+from raan.results.regime import dial_of
 from raan.results.statistics import Difference
 from raan.results.summary import paired
 
@@ -80,12 +81,7 @@ def group_changes(reading: Reading, method: str) -> Iterator[tuple[str, str, Dif
 
 def caveats(reading: Reading) -> list[str]:
     """What a reader must know of these runs: what is left out or unfinished, budgets that differ, divergence."""
-    notes = [
-        f"{method}: {several(len(paths.left_out), 'seed')} left out ({', '.join(map(str, paths.left_out))}), "
-        "because not every configuration has been run with it yet."
-        for method, paths in reading.comparison.methods.items()
-        if paths.left_out
-    ]
+    notes = [*filter(None, [dial_of(reading.comparison.records)]), *_left_out(reading)]
     if reading.comparison.unfinished:
         notes.append(
             f"Not shown, because no seed has been run with all configurations yet: "
@@ -113,6 +109,14 @@ def _smallest(reading: Reading) -> str:
         least, most = int(rows.min()), int(rows.max())
         parts.append(f"{least:,}{'' if least == most else f' to {most:,}'} {part} rows")
     return f"The smallest cell of a class and an attribute value has {' and '.join(parts)}."
+
+
+def _left_out(reading: Reading) -> Iterator[str]:
+    """The seeds that a method lacks in some configuration."""
+    for method, paths in reading.comparison.methods.items():
+        if paths.left_out:
+            seeds = f"{several(len(paths.left_out), 'seed')} left out ({', '.join(map(str, paths.left_out))})"
+            yield f"{method}: {seeds}, because not every configuration has been run with it yet."
 
 
 def _subject(reading: Reading) -> str:

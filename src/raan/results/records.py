@@ -19,6 +19,7 @@ from jaxtyping import Float
 from raan._version import __version__
 from raan.fairness.metrics import Metrics, metrics
 from raan.files.seal import digest
+from raan.results.packed import pack, unpack
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ class Record:
     What a rule makes of the path is not kept: another rule is another reading of the same counts. `validation` and
     `test` hold, for each point of the path, the flattened counts [label, attribute, prediction] of
     `raan.fairness.counts`; the first point is the end of plain training, where all methods start.
+
+    Where the threshold is a dial, a point is a step and a threshold, and those are kept that are worth choosing
+    (`raan.results.thin`). `switched` holds for each point how many validation rows of each [label, attribute] are
+    right there and wrong at the first point, or the reverse.
     """
 
     run: str  # the hash of what defines the run
@@ -46,6 +51,14 @@ class Record:
     step: Sequence[int]
     validation: Sequence[Sequence[int]]
     test: Sequence[Sequence[int]]
+    threshold: Sequence[float | None] = ()  # empty: the likeliest class; None: decided by no threshold
+    switched: Sequence[Sequence[int]] = ()  # empty: not known
+
+    def switches(self) -> Float[np.ndarray, "point label attribute"] | None:
+        """How many validation rows of each cell are right at a point or at the first, not both; None: unknown."""
+        if not self.switched:
+            return None
+        return np.array(self.switched, dtype=np.float64).reshape(-1, len(self.classes), len(self.attributes) + 1)
 
     def counts(self, part: str = "test") -> Float[np.ndarray, "point label attribute prediction"]:
         """The counts along the path on the test or the validation rows."""
@@ -65,11 +78,14 @@ CHECKSUM = 16
 STATED = re.compile(rb',"checksum":"([0-9a-f]{%d})"\}$' % CHECKSUM)
 """How a line ends that states its checksum."""
 
+OPTIONAL = ("threshold", "switched")
+"""What a record has where the threshold is a dial."""
+
 SMALL, MOST_PACKED = 2**26, 200
 """A packed file may hold so many bytes, or so many times its own; results hold about ten times."""
 
 
-def flatten(counts: Float[np.ndarray, "point label attribute prediction"]) -> list[list[int]]:
+def flatten(counts: Float[np.ndarray, "point *cell"]) -> list[list[int]]:
     """The counts as a record keeps them: whole numbers, a list for each point."""
     flat: list[list[int]] = counts.reshape(len(counts), -1).astype(np.int64).tolist()
     return flat
@@ -97,7 +113,8 @@ def _version(name: str) -> str:
 
 def line_of(record: Record) -> str:
     """The record as one line of JSON."""
-    return json.dumps(asdict(record), separators=(",", ":"), ensure_ascii=False) + "\n"
+    content = {name: value for name, value in asdict(record).items() if name not in OPTIONAL or value}
+    return json.dumps(pack(content), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
 def lines_of(records: Sequence[Record]) -> str:
@@ -158,8 +175,8 @@ def _unpack(path: Path) -> bytes:
 def parse(line: bytes | str, where: str) -> Record:
     """A line's record; keys that another version wrote are not looked at. Errors begin with where it stands."""
     try:
-        content = json.loads(line)
-        values = {name: content[name] for name in NAMES}
+        content = unpack(json.loads(line))
+        values = {name: content[name] if name not in OPTIONAL else content.get(name, []) for name in NAMES}
         for name, (holds, expected) in KINDS.items():
             if not holds(values[name]):
                 raise TypeError(f"{name} is {str(values[name])[:60]}; expected {expected}")
@@ -193,11 +210,18 @@ def _are_rows(value: object) -> bool:
     return isinstance(value, list) and all(map(_are_whole, value))
 
 
+def _are_shares(value: object) -> bool:
+    return isinstance(value, list) and all(
+        each is None or (isinstance(each, int | float) and 0 <= each <= 1) for each in value
+    )
+
+
 KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
     **dict.fromkeys(("run", "study", "data", "method", "style", "data_hash"), (_is_text, "text")),
     **dict.fromkeys(("hyperparameters", "configuration", "versions"), (_is_map, "a dict")),
     **dict.fromkeys(("classes", "attributes"), (_are_text, "a list of text")),
-    **dict.fromkeys(("validation", "test"), (_are_rows, "a list of lists of whole numbers")),
+    **dict.fromkeys(("validation", "test", "switched"), (_are_rows, "a list of lists of whole numbers")),
+    "threshold": (_are_shares, "a list of numbers from 0 to 1 or null"),
     "step": (_are_whole, "a list of whole numbers"),
     "seed": (_is_whole, "a whole number"),
     "diverged": (lambda value: value is None or _is_whole(value), "a whole number or null"),

@@ -1,6 +1,6 @@
 """Whether a model is told the attribute: what every table of results must say."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Literal
 
 from raan.results.records import Record
@@ -41,3 +41,15 @@ def regime_of_all(records: Iterable[Record]) -> Regime | None:
     """The regime that all records have in common; None if they have none."""
     found = {regime_of(record) for record in records}
     return found.pop() if len(found) == 1 else None
+
+
+def dial_of(records: Iterable[Record]) -> str:
+    """Whether the threshold was a dial of these runs, in a sentence; nothing where it was not."""
+    if not any(record.threshold for record in records):
+        return ""
+    return "The decision threshold, one for all groups, is a dial of every method, chosen on validation rows."
+
+
+def conditions(records: Sequence[Record]) -> list[str]:
+    """How the runs were made, a sentence each: the regime, and whether the threshold was a dial."""
+    return [sentence for sentence in (WORDS[regime_of_all(records)], dial_of(records)) if sentence]

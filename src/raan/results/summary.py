@@ -35,6 +35,8 @@ class Paths:
     step: Int[np.ndarray, "point candidate seed"]
     validation: Float[np.ndarray, "point candidate seed label slot prediction"]
     test: Float[np.ndarray, "point candidate seed label slot prediction"]
+    switched: Float[np.ndarray, "point candidate seed label slot"] | None = None  # None: some run does not say
+    threshold: Float[np.ndarray, "point candidate seed"] | None = None  # None: no dial; nan: decided without one
 
     @cached_property
     def on_test(self) -> Metrics:
@@ -81,7 +83,9 @@ def choose(paths: Paths, rule: Rule) -> Choice:
     """For each seed, the candidate and point that the rule likes best on validation rows."""
     every = paths.validation.reshape(-1, *paths.validation.shape[2:])  # points outermost
     step = np.repeat(np.arange(len(paths.step)), len(paths.candidates))
-    best = np.maximum(rule.choose(every, paths.validation[0, 0], step), 0)  # all candidates start at one point
+    switched = None if paths.switched is None else paths.switched.reshape(-1, *paths.switched.shape[2:])
+    # All candidates start at one point.
+    best = np.maximum(rule.choose(every, paths.validation[0, 0], step, switched), 0)
     candidate = best % len(paths.candidates)
     last = paths.length[candidate, np.arange(len(paths.seeds))] - 1
     return _choice(paths, candidate, np.minimum(best // len(paths.candidates), last))
@@ -180,6 +184,8 @@ def _paths(method: str, records: Sequence[Record]) -> Paths | None:
         ),
         _counts(table, points, "validation"),
         _counts(table, points, "test"),
+        _switched(table, points),
+        _thresholds(table, points),
     )
 
 
@@ -209,6 +215,28 @@ def _counts(
 ) -> Float[np.ndarray, "point candidate seed label slot prediction"]:
     """The counts of a table of runs, [candidate][seed]."""
     return np.moveaxis(_stack(table, lambda record: _longer(record.counts(part), points)), 2, 0)
+
+
+def _switched(
+    table: Sequence[Sequence[Record]], points: int
+) -> Float[np.ndarray, "point candidate seed label slot"] | None:
+    """How many validation rows switched, for a table of runs; None if one of them does not say."""
+    known = [[record.switches() for record in row] for row in table]
+    if any(each is None for row in known for each in row):
+        return None
+    return np.moveaxis(
+        np.array([[_longer(each, points) for each in row if each is not None] for row in known]), 2, 0
+    )
+
+
+def _thresholds(
+    table: Sequence[Sequence[Record]], points: int
+) -> Float[np.ndarray, "point candidate seed"] | None:
+    """The thresholds of a table of runs; None if one of them has none."""
+    if not all(record.threshold for row in table for record in row):
+        return None
+    found = _stack(table, lambda record: _longer(np.array(record.threshold, dtype=np.float64), points))
+    return np.moveaxis(found, 2, 0)
 
 
 def _stack(table: Sequence[Sequence[Record]], of: Callable[[Record], np.ndarray]) -> np.ndarray:

@@ -1,9 +1,11 @@
 """The studies that come with the package: the tables and figures of the paper, and the demo."""
 
 import tomllib
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from raan.fairness.rule import Rule
+from raan.fairness.rule import Rule, margin_of
 
 FOLDER = Path(__file__).parent
 
@@ -25,4 +27,15 @@ def read_rule(name: str) -> Rule | None:
     if name not in names():
         return None
     content = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
-    return Rule(**content.get("select", {}))
+    return read_select(content.get("select", {}))
+
+
+def read_select(content: Mapping[str, Any]) -> Rule:
+    """The rule that a study's [select] states.
+
+    With a `confidence` the allowance is kept with a margin, and of equally good points the most accurate is taken.
+    """
+    if "confidence" not in content:
+        return Rule(**content)
+    stated = {key: value for key, value in content.items() if key != "confidence"}
+    return Rule(**stated, margin=margin_of(content["confidence"]), tie=0.0)

@@ -51,7 +51,8 @@ def _trial(pack: Pack) -> float:
     short, long = (_timed(pack, problem, steps * pack.second.batch_size) for steps in (SHORT, LONG))
     step = max(long - short, 0.0) / (LONG - SHORT)
     look = max(short - SHORT * step, 0.0) / 2  # before the first step and after the last
-    return step * steps_of(pack) + look * (1 + pack.second.epochs * pack.second.points_per_epoch)
+    schedule = schedule_of(pack.second, pack.style)
+    return step * steps_of(pack) + look * (1 + sum(map(schedule.points_in, range(schedule.epochs))))
 
 
 def _timed(pack: Pack, problem: Problem, rows: int) -> float:
@@ -60,7 +61,7 @@ def _timed(pack: Pack, problem: Problem, rows: int) -> float:
         problem.table, problem.split.train, pack.seeds
     )
     split = problem.split._replace(train=problem.split.train[:, :rows])
-    schedule = replace(schedule_of(pack.second, pack.style), epochs=1, points_per_epoch=1)
+    schedule = replace(schedule_of(pack.second, pack.style), epochs=1, points_per_epoch=1, first_epoch_points=1)
     began = time.perf_counter()
     for _ in run_pack(pack.candidates, model, problem.table, split, pack.seeds, schedule):
         pass

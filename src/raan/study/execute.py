@@ -62,10 +62,14 @@ def carry_out(
         return Outcome(Path(path), len(mine), len(order), sum(record.diverged is not None for record in mine))
 
 
-def run_in_memory(study: Study, *, progress: Progress = lambda done, total, runs: None) -> list[Record]:
-    """The records of the study in the order of the plan, all trained here and none written."""
+def run_in_memory(
+    study: Study, *, executor: Executor = in_turn, progress: Progress = lambda done, total, runs: None
+) -> list[Record]:
+    """The records of the study in the order of the plan, none written."""
     planned = packs(study.carried_out)
-    return [record for records in _train(planned, in_turn, _Meter(planned, 0, progress)) for record in records]
+    place = {run: number for number, run in enumerate(run for pack in planned for run in pack.runs)}
+    trained = [record for records in _train(planned, executor, _Meter(planned, 0, progress)) for record in records]
+    return sorted(trained, key=lambda record: place[record.run])
 
 
 def _train(left: Sequence[Pack], executor: Executor, meter: "_Meter") -> Generator[list[Record], None, None]:

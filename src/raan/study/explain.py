@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from math import isinf
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -10,8 +11,8 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from raan.data.sets.dataset import Problem
 from raan.data.table import Table
-from raan.fairness.rule import Rule
 from raan.files.scratch import scratch
 from raan.files.write import write_text
 from raan.methods import METHODS, RAAN, Scope
@@ -23,7 +24,8 @@ from raan.results.stated import from_text, to_text
 from raan.results.summary import choose, comparisons
 from raan.study.plan import Pack, candidates, keep_planned
 from raan.study.study import Data, Study
-from raan.study.training import one_thread, problem_of, start_of, train
+from raan.study.training import one_thread, problem_of, start_of, states
+from raan.training.stages import complete
 
 
 class _Run(NamedTuple):
@@ -32,6 +34,7 @@ class _Run(NamedTuple):
     pack: Pack
     name: str
     method: RAAN
+    step: int  # at which the rule took it
 
 
 def explain_results(study: Study, path: str | Path) -> Path | None:
@@ -41,8 +44,9 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
     """
     study, file, records = study.carried_out, explanation_of(Path(path)), keep_planned(read(path), study)
     runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
+    margin = {"margin": study.select.margin, "tie": study.select.tie} if study.select.margin else {}
     made_of = {
-        "rule": {"aim": study.select.aim, "accuracy_drop": study.select.accuracy_drop},
+        "rule": {"aim": study.select.aim, "accuracy_drop": study.select.accuracy_drop, **margin},
         "runs": [run.pack.runs[0] for several in runs.values() for run in several],
     }
     if not made_of["runs"]:
@@ -53,7 +57,7 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
     maps: list[dict[str, Any]] = []
     with scratch() as store, one_thread():
         for title, several in runs.items():
-            for part, found in zip((weights, maps), _explained(title, several, study.select, store), strict=True):
+            for part, found in zip((weights, maps), _explained(title, several, store), strict=True):
                 part.extend(found)
     write_text(file, to_text({**explanation(weights, maps), **made_of}))
     return file
@@ -77,21 +81,21 @@ def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_
         if isinstance(METHODS[entry.method], RAAN):
             paths = comparison.methods[entry.name]
             choice = choose(paths, study.select)
-            dials = paths.candidates[choice.candidate[choice.seeds.index(seed)]]
+            place = choice.seeds.index(seed)
+            number, point = choice.candidate[place], choice.point[place]
+            dials, step = paths.candidates[number], int(paths.step[point, number, place])
             (candidate,) = (each for each in candidates(entry, study) if each.hyperparameters == dials)
             method = cast(RAAN, candidate.method)
             if not isinf(method.temperature):  # without neighbourhoods all of a cell weigh the same
                 pack = Pack(study.results, data, style, study.first, study.second, (candidate,), (seed,))
-                yield _Run(pack, entry.name, method)
+                yield _Run(pack, entry.name, method, step)
 
 
-def _explained(
-    title: str, runs: Sequence[_Run], rule: Rule, store: Path
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+def _explained(title: str, runs: Sequence[_Run], store: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The weights that each method gives the training rows, and maps of test rows in each embedding."""
     weights: list[dict[str, Any]] = []
     maps: list[dict[str, Any]] = []
-    for pack, name, method in runs:
+    for pack, name, method, step in runs:
         problem = problem_of(pack)
         table = replace(problem.table, name=title)
         train_rows, test = problem.split.train[0], problem.split.test[0]
@@ -99,7 +103,7 @@ def _explained(
         if not maps:
             maps.append(map_of("plain training", table, _embedded(model, table, test), test.numpy()))
         if method.scope is Scope.MODEL:
-            model = train(pack, problem, store, rule).model
+            model = _model_at(step, pack, problem, model)
             maps.append(map_of(name, table, _embedded(model, table, test), test.numpy()))
         embedding, temperature = _embedded(model, table, train_rows), float(method.temperature)
         weights.append(
@@ -114,6 +118,12 @@ def _explained(
             )
         )
     return weights, maps
+
+
+def _model_at(step: int, pack: Pack, problem: Problem, start: Model) -> Model:
+    """The model after so many steps of the pack's only run."""
+    (state,) = islice((state for state in states(pack, problem, start) if state.step == step), 1)
+    return complete(start, state.parameters)
 
 
 def _embedded(model: Model, table: Table, rows: Int[Tensor, "row"]) -> Float[np.ndarray, "row dim"]:

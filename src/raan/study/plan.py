@@ -7,6 +7,8 @@ from functools import cached_property
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 from raan.data.sets.catalogue import DATA
 from raan.methods import METHODS, Refit
 from raan.methods.method import alike
@@ -72,9 +74,9 @@ class Pack:
 
 
 def describe_stage(stage: Stage) -> dict[str, Any]:
-    """The stage as a run's definition has it; a penalty that is none is not in it."""
-    whole = asdict(stage)
-    return whole if any(stage.l2) else {key: value for key, value in whole.items() if key != "l2"}
+    """The stage as a run's definition has it; a penalty that is none, and what is not asked for, is not in it."""
+    absent = {"l2": any(stage.l2), "first_epoch_points": stage.first_epoch_points, "thresholds": stage.thresholds}
+    return {key: value for key, value in asdict(stage).items() if absent.get(key, True)}
 
 
 def packs(study: Study, size: int = PACK) -> list[Pack]:
@@ -88,16 +90,48 @@ def packs(study: Study, size: int = PACK) -> list[Pack]:
 
 
 def candidates(entry: Entry, study: Study) -> Iterator[Candidate]:
-    """Every setting of the method: those listed or its dials' values crossed, learning rates, penalties."""
+    """Every setting of the method: those listed, or its grid, or so many of it as the study draws."""
+    if entry.settings or not study.configurations:
+        return _grid(entry, study)
+    return iter(draw(list(_grid(entry, study, study.configurations)), study.configurations))
+
+
+def _grid(entry: Entry, study: Study, least: int = 0) -> Iterator[Candidate]:
+    """The settings listed, or the dials' values crossed, with learning rates and penalties: at least so many."""
     method = METHODS[entry.method]
     rates, penalties = entry.learning_rate or study.second.learning_rate, study.second.l2
+    crossed = [dict(zip(entry.dials, values, strict=True)) for values in product(*entry.dials.values())]
     if isinstance(method, Refit):  # it takes no steps
         rates, penalties = rates[:1], (0.0,)
-    crossed = [dict(zip(entry.dials, values, strict=True)) for values in product(*entry.dials.values())]
+    elif len(rates) * len(penalties) * len(crossed) < least:
+        rates = _finer(rates, -(-least // (len(penalties) * len(crossed))))
     for l2, setting in product(penalties, entry.settings or crossed):
         turned = replace(method, **{key: setting[key] for key in setting if key != "learning_rate"})  # type: ignore[type-var]
         own = (setting["learning_rate"],) if "learning_rate" in setting else rates
         yield from (Candidate(turned, rate, l2, entry=entry) for rate in own)
+
+
+def draw(grid: Sequence[Candidate], many: int) -> list[Candidate]:
+    """So many candidates of a grid, or all of a smaller one, in its order: nearly as many of each learning rate.
+
+    Within a learning rate they come in the order of the hashes of method and setting. So the draw depends on names
+    and values alone, and that of fewer is a part of that of more.
+    """
+    turns: dict[float, list[Candidate]] = {}
+    for candidate in sorted(grid, key=_hash):
+        turns.setdefault(candidate.learning_rate, []).append(candidate)
+    ranked = [(turn, _hash(each), each) for of_rate in turns.values() for turn, each in enumerate(of_rate)]
+    drawn = {key for _, key, _ in sorted(ranked, key=lambda each: each[:2])[:many]}
+    return [candidate for candidate in grid if _hash(candidate) in drawn]
+
+
+def _hash(candidate: Candidate) -> str:
+    return hash_of({"method": candidate.entry.method, **candidate.hyperparameters})
+
+
+def _finer(rates: tuple[float, ...], many: int) -> tuple[float, ...]:
+    """So many learning rates between the largest and the smallest, evenly in their logarithm, to three digits."""
+    return tuple(float(f"{rate:.3g}") for rate in np.geomspace(max(rates), min(rates), many))
 
 
 def _seeds(study: Study, data: Data) -> list[tuple[int, ...]]:

@@ -10,7 +10,7 @@ from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import Rule
 from raan.methods import METHODS, grid
-from raan.studies import find
+from raan.studies import find, read_select
 from raan.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.study.options import read_options
 from raan.training.update import Style
@@ -44,6 +44,8 @@ class Stage:
     learning_rate: tuple[float, ...] = (1e-3,)
     style: str = "adam"
     l2: tuple[float, ...] = (0.0,)
+    first_epoch_points: int = 0  # in place of points_per_epoch in the first epoch; 0: the same there
+    thresholds: int = 0  # common thresholds that every method may choose from; 0: the likeliest class alone
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,7 @@ class Study:
     select: Rule = Rule()
     first: Stage = Stage()
     second: Stage = Stage()
+    configurations: int = 0  # of each method, drawn from its grid; 0: the whole grid
     data: tuple[Data, ...] = ()
     methods: tuple[Entry, ...] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
@@ -137,7 +140,7 @@ def _report(source: Source, content: Mapping[str, Any], base: Study) -> Mapping[
 
 
 TOP = (
-    *("title", "kind", "seeds", "styles", "select", "first", "second"),
+    *("title", "kind", "seeds", "styles", "select", "first", "second", "configurations"),
     *("data", "methods", "report", "paper", "options"),
 )
 
@@ -160,6 +163,7 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
         select=_select(source, content.get("select", {})),
         first=_stage(source, "first", content.get("first", {})),
         second=_stage(source, "second", content.get("second", {})),
+        configurations=_configurations(source, content),
         data=_data(source, content.get("data", [])),
         methods=_methods(source, content.get("methods", {})),
         paper=_paper(source, content.get("paper", [])),
@@ -195,21 +199,34 @@ def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
 
 def _select(source: Source, content: Mapping[str, Any]) -> Rule:
     """The rule that selects, on validation rows."""
-    check_keys(source, ("select",), content, ("aim", "accuracy_drop"))
+    check_keys(source, ("select",), content, ("aim", "accuracy_drop", "confidence"))
     aim = content.get("aim", Rule().aim)
     source.check_choice(Where(("select",), "aim"), aim, tuple(AIMS))
     drop = content.get("accuracy_drop", Rule().accuracy_drop)
     if not _is_number(drop) or not 0 <= drop <= 1:
         where = Where(("select",), "accuracy_drop")
         raise source.fault(where, f"{drop!r}; expected a share between 0 and 1, such as 0.01 for one point")
-    return Rule(aim, float(drop))
+    confidence = content.get("confidence", 0.5)
+    if not _is_number(confidence) or not 0.5 <= confidence < 1:
+        where = Where(("select",), "confidence")
+        raise source.fault(where, f"{confidence!r}; expected a share from 0.5, which is no margin, to below 1")
+    return read_select(content)
+
+
+def _configurations(source: Source, content: Mapping[str, Any]) -> int:
+    """How many configurations of each method are drawn; 0 for the whole grid."""
+    many = content.get("configurations", 0)
+    if not _is_whole(many) or ("configurations" in content and many < 1):
+        raise source.fault(Where((), "configurations"), f"{many!r}; expected a whole number from 1")
+    return many
 
 
 def _stage(source: Source, name: str, content: Mapping[str, Any]) -> Stage:
     """A stage's schedule; a single learning rate is a grid of one."""
-    known = tuple(each.name for each in fields(Stage) if name == "first" or each.name != "style")
+    elsewhere = ("first_epoch_points", "thresholds") if name == "first" else ("style",)
+    known = tuple(each.name for each in fields(Stage) if each.name not in elsewhere)
     check_keys(source, (name,), content, known)
-    for key in ("epochs", "batch_size", "points_per_epoch"):
+    for key in ("epochs", "batch_size", "points_per_epoch", "first_epoch_points", "thresholds"):
         value = content.get(key, 1)
         if not isinstance(value, int) or isinstance(value, bool) or value < 1:
             raise source.fault(Where((name,), key), f"{value!r}; expected a whole number from 1")
@@ -347,8 +364,10 @@ def _count_runs(study: Study) -> int:
     settings = 0
     for entry in study.methods:
         crossed = math.prod(len(values) for values in entry.dials.values())
-        settings += (len(entry.settings) or crossed) * len(entry.learning_rate or study.second.learning_rate)
-    return settings * len(study.second.l2) * len(study.seeds) * len(study.styles) * len(study.data)
+        rates = len(entry.learning_rate or study.second.learning_rate)
+        whole = (len(entry.settings) or crossed) * rates * len(study.second.l2)
+        settings += max(study.configurations, len(entry.settings)) if study.configurations else whole
+    return settings * len(study.seeds) * len(study.styles) * len(study.data)
 
 
 def _is_whole(value: object) -> TypeGuard[int]:

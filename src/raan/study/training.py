@@ -1,8 +1,9 @@
 """A pack trained: from its candidates and seeds to the records of its runs."""
 
 import json
+import math
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
@@ -20,9 +21,12 @@ from raan.files.write import write_whole
 from raan.methods.method import Refit
 from raan.models.model import Architecture, Model, linear, mlp
 from raan.results.records import Record, flatten, hash_of, versions
+from raan.results.thin import worth_keeping
 from raan.study.plan import Pack
 from raan.study.study import Stage
+from raan.training.decided import EVEN, Decided
 from raan.training.pack import run_pack
+from raan.training.path import Point
 from raan.training.stages import Trained, first_stage
 from raan.training.train import Schedule, State, count_steps, fold
 from raan.training.update import Update
@@ -82,6 +86,8 @@ def schedule_of(stage: Stage, style: str) -> Schedule:
         update=Update(style=cast(Any, style)),
         l2=stage.l2[0],
         watch_test=True,
+        first_epoch_points=stage.first_epoch_points,
+        thresholds=stage.thresholds,
     )
 
 
@@ -128,9 +134,6 @@ def first_stage_key(pack: Pack) -> str:
 
 def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
     """A record for each run, candidates outermost."""
-    points = trained.path.points
-    validation = np.stack([point.validation_counts for point in points])
-    test = np.stack([cast(np.ndarray, point.test_counts) for point in points])
     failed = trained.state.failed.tolist()
     common: dict[str, Any] = {
         "study": pack.study,
@@ -140,7 +143,6 @@ def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
         "versions": versions(),
         "classes": problem.table.class_names,
         "attributes": problem.table.attribute_names,
-        "step": [point.step for point in points],
     }
     return [
         Record(
@@ -150,12 +152,49 @@ def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
             hyperparameters=candidate.hyperparameters,
             configuration={"method": candidate.entry.method, **pack.configuration()},
             diverged=None if failed[number] < 0 else failed[number],
-            validation=flatten(validation[:, number]),
-            test=flatten(test[:, number]),
+            **path,
             **common,
         )
-        for number, (candidate, seed) in enumerate(product(pack.candidates, pack.seeds))
+        for number, ((candidate, seed), path) in enumerate(
+            zip(product(pack.candidates, pack.seeds), paths_of(trained.path.points), strict=True)
+        )
     ]
+
+
+def paths_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
+    """Each run's path as its record has it: every point, or of many decisions at each those worth keeping."""
+    if any(point.decided for point in points):
+        yield from _thinned(points)
+        return
+    step = [point.step for point in points]
+    validation = np.stack([point.validation_counts for point in points])
+    test = np.stack([cast(np.ndarray, point.test_counts) for point in points])
+    for run in range(validation.shape[1]):
+        yield {"step": step, "validation": flatten(validation[:, run]), "test": flatten(test[:, run])}
+
+
+def _thinned(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
+    """Each run's decisions that are worth keeping, the start's first."""
+    several = [_as_decided(point) for point in points]
+    every = Decided(*(np.concatenate(part, axis=1).swapaxes(0, 1) for part in zip(*several, strict=True)))
+    step = np.repeat([point.step for point in points], [each.threshold.shape[1] for each in several])
+    for run, kept in enumerate(worth_keeping(every.validation, every.switched)):
+        threshold = every.threshold[kept, run].tolist()
+        yield {
+            "step": step[kept].tolist(),
+            "validation": flatten(every.validation[kept, run]),
+            "test": flatten(every.test[kept, run]),
+            "threshold": [None if math.isnan(each) else round(each, 4) for each in threshold],
+            "switched": flatten(every.switched[kept, run]),
+        }
+
+
+def _as_decided(point: Point) -> Decided:
+    """The point's decisions; where it has none but the likeliest class, as at the start, those."""
+    if point.decided is not None:
+        return point.decided
+    validation, test = point.validation_counts[:, None], cast(np.ndarray, point.test_counts)[:, None]
+    return Decided(np.full(validation.shape[:2], EVEN), validation, test, np.zeros(validation.shape[:-1]))
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from raan.fairness.metrics import Metrics, metrics
 from raan.fairness.rule import Rule
+from raan.training.decided import Decided
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,6 +20,7 @@ class Point:
     step: int
     validation_counts: Float[np.ndarray, "run label attribute prediction"]
     test_counts: Float[np.ndarray, "run label attribute prediction"] | None = None
+    decided: Decided | None = None  # what else may be decided here, as at other thresholds
 
     @cached_property
     def validation(self) -> Metrics:

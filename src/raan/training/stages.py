@@ -1,7 +1,7 @@
 """Alg. 1: two stages, plain training of the whole model first, then a method on its scope."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from jaxtyping import Float
@@ -13,6 +13,7 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Refit, Scope, no_memory
 from raan.models.model import Architecture, Model
+from raan.training.decided import count_decisions
 from raan.training.evaluate import embed_table
 from raan.training.path import Path
 from raan.training.train import (
@@ -23,7 +24,6 @@ from raan.training.train import (
     count_steps,
     fold,
     never,
-    point,
     train,
     walk,
     warn_failed,
@@ -112,8 +112,11 @@ def walk_second_stage(
 def _refit(
     method: Refit, model: Model, table: Table, split: Split, seeds: Sequence[int], schedule: Schedule
 ) -> Iterator[State]:
-    """The model as it came, and fitted anew."""
+    """The model as it came, and fitted anew; where the method decides by more than a model, its decisions too."""
+    watch = schedule.watch(model, table, split)
     for step, here in enumerate((model, method.refit(model, table, split, seeds))):
-        moments = schedule.update.start(here.parameters)
-        at = point(step, here, table, split, schedule)
+        moments, at = schedule.update.start(here.parameters), watch(step, here)
+        decisions = method.decide(here, table, split) if step else None
+        if decisions is not None:
+            at = replace(at, decided=count_decisions(decisions, watch.rows))
         yield State(0, step, here.parameters, moments, no_memory(here), never(model), at)

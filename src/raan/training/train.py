@@ -17,7 +17,7 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
 from raan.neighbourhood.pairs import dial
-from raan.training.evaluate import group_counts
+from raan.training.evaluate import Watch
 from raan.training.path import Path, Point, extend
 from raan.training.update import Moments, Update
 
@@ -34,8 +34,18 @@ class Schedule:
     learning_rate: float | Float[Tensor, "run"] = 1e-3
     update: Update = field(default_factory=Update)
     points_per_epoch: int = 4
+    first_epoch_points: int = 0  # in place of it in the first epoch; 0: the same there
     l2: float | Float[Tensor, "run"] = 0.0  # half of it times the squared norm of the parameters joins the loss
     watch_test: bool = False  # record the test rows' metrics too, for curves; no rule ever sees them
+    thresholds: int = 0  # common thresholds at which decisions are counted too, on validation and test rows
+
+    def points_in(self, epoch: int) -> int:
+        """How often the validation rows are looked at in an epoch."""
+        return self.first_epoch_points if epoch == 0 and self.first_epoch_points else self.points_per_epoch
+
+    def watch(self, model: Model, table: Table, split: Split) -> Watch:
+        """What looks at the rows, the model given being the reference."""
+        return Watch(model, table, split, self.watch_test, self.thresholds)
 
 
 @dataclass(frozen=True)
@@ -77,6 +87,7 @@ def walk(
     `resume`, the state at the end of an epoch, come the states after it. Whoever takes no more states ends the
     training. The memory of a state within an epoch is the loop's own, which goes on writing into it.
     """
+    watch = schedule.watch(model, table, split)
     state = resume or begin(method, model, table, split, schedule)
     if resume is None:
         yield state
@@ -94,9 +105,9 @@ def walk(
         )
         # The loop owns its memory and writes into it; the state it came from stays as it was.
         state = replace(state, memory=Memory(*(part.clone() for part in state.memory)))
-        for first, last in _edges(per_epoch, schedule.points_per_epoch):
+        for first, last in _edges(per_epoch, schedule.points_in(epoch)):
             state = _follow(state, method, model, islice(drawn, last - first), schedule)
-            here = point(state.step, model.at(state.parameters), table, split, schedule)
+            here = watch(state.step, model.at(state.parameters))
             state = replace(state, epoch=epoch + (last == per_epoch), point=here)
             yield state
 
@@ -104,7 +115,7 @@ def walk(
 def begin(method: Method, model: Model, table: Table, split: Split, schedule: Schedule) -> State:
     """The state before the first step."""
     memory = method.prepare(model, table, split.train)
-    start = point(0, model, table, split, schedule)
+    start = schedule.watch(model, table, split)(0, model)
     return State(0, 0, model.parameters, schedule.update.start(model.parameters), memory, never(model), start)
 
 
@@ -162,12 +173,6 @@ def fold(
 def count_steps(split: Split, schedule: Schedule) -> int:
     """The steps of all epochs."""
     return schedule.epochs * -(-split.train.shape[1] // schedule.batch_size)
-
-
-def point(step: int, model: Model, table: Table, split: Split, schedule: Schedule) -> Point:
-    """What the model predicts where it stands, counted."""
-    test = group_counts(model, table, split.test) if schedule.watch_test else None
-    return Point(step, group_counts(model, table, split.validation), test)
 
 
 def _edges(steps: int, points: int) -> list[tuple[int, int]]:

@@ -1,0 +1,121 @@
+"""FairFrontier over the first stage's network: nothing is trained but P(a|x, y) on its embedding."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.data.split import Split
+from raan.data.table import Table
+from raan.fairness.aims import AIMS
+from raan.fairness.rule import ALLOWANCES, CONFIDENCE, Rule, margin_of
+from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute
+from raan.models.model import Model
+from raan.models.outputs import outputs
+
+if TYPE_CHECKING:
+    from raan.frontier.decide import Judge
+    from raan.frontier.posterior import Chain, Posterior
+
+
+@dataclass(frozen=True)
+class NetworkFrontier(Refit):
+    """Decisions by weights on the cells of P(y|x) P(a|x, y), as FairFrontier takes them on validation rows.
+
+    P(y|x) is the network's own, P(a|x, y) a logistic regression on its embedding for each class, fitted to the
+    training rows. The weights are those that FairFrontier takes for every aim and allowance, with its margin and
+    without a floor for the worst group; the plain ones where a choice does not hold on rows that did not make it.
+    """
+
+    @property
+    def scope(self) -> Scope:
+        """The decision alone."""
+        return Scope.HEAD
+
+    @property
+    def group_use(self) -> GroupUse:
+        """The attribute of the rows that it is fitted to, and that judge."""
+        return GroupUse(training="attribute", validation="attribute")
+
+    def refit(self, model: Model, table: Table, split: Split, seeds: Sequence[int]) -> Model:
+        """The model itself."""
+        return model
+
+    def decide(self, model: Model, table: Table, split: Split) -> Decisions:
+        """What the weights decide: of each run as many decisions as there are aims and allowances."""
+        check_attribute(self, table)
+        train, validation, test = (_parts(model, table, rows) for rows in split)
+        runs = [_decide(*each, table.attributes) for each in zip(train, validation, test, strict=True)]
+        return Decisions(*(np.stack(part) for part in zip(*runs, strict=True)))
+
+
+class _Part(NamedTuple):
+    """One run's rows of one part of the split, and what the network says of them."""
+
+    label: Int[np.ndarray, "row"]
+    attribute: Int[np.ndarray, "row"]
+    embedding: Float[np.ndarray, "row dim"]
+    probability: Float[np.ndarray, "row label"]
+
+
+def _parts(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> list[_Part]:
+    """Every run's rows."""
+    output = outputs(model, table, rows)
+    columns = (
+        table.label[rows],
+        table.attribute[rows],
+        output.embedding.double(),
+        output.logit.double().softmax(-1),
+    )
+    return [_Part(*each) for each in zip(*(column.numpy(force=True) for column in columns), strict=True)]
+
+
+def _decide(train: _Part, validation: _Part, test: _Part, groups: int) -> Decisions:
+    """The classes of one run's validation and test rows under the weights of every aim and allowance."""
+    from raan.frontier.decide import Judge, decide
+    from raan.frontier.estimator import PARTS
+    from raan.wrap.fitting import stratified_folds
+
+    chain = _fit_attribute(train, groups)
+    judging, judged = (_posterior(chain, part) for part in (validation, test))
+    label, group = validation.label, validation.attribute
+    fold = stratified_folds(label * (groups + 1) + group + 1, PARTS, 0)
+    weights = list(_weights(Judge(judging, label, group, fold, PARTS)))
+    return Decisions(*(np.stack([decide(q, each) for each in weights]).astype(np.int8) for q in (judging, judged)))
+
+
+def _fit_attribute(train: _Part, groups: int) -> "Chain":
+    """P(a|x, y) on the embedding, for each class."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
+    from raan.frontier.posterior import Chain, Recipe, Rows
+
+    rows = Rows(train.embedding, train.label, train.label, train.attribute, groups)
+    recipe = Recipe(None, make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000)))
+    classes = range(train.probability.shape[1])
+    return Chain(None, tuple(recipe.fit_attribute(rows, y) for y in classes), groups)
+
+
+def _posterior(chain: "Chain", part: _Part) -> "Posterior":
+    """The network's probability of each class, shared out over the groups."""
+    classes = range(part.probability.shape[1])
+    return np.stack([part.probability[:, [y]] * chain.within(part.embedding, y) for y in classes], axis=1)
+
+
+def _weights(judge: "Judge") -> "Iterator[Float[np.ndarray, 'label group']]":
+    """The weights that FairFrontier takes, aims outermost."""
+    from raan.frontier.promise import promise
+    from raan.frontier.search import search
+
+    margin = margin_of(CONFIDENCE)
+    tried = search(judge, Rule(margin=margin))
+    plain = tried.counts[0].sum(0)
+    for aim, drop in product(AIMS, ALLOWANCES):
+        rule = Rule(aim, drop, margin=margin).judged_by(plain)
+        yield tried.weights[tried.choose(rule) if promise(tried, rule).holds(rule) else 0]

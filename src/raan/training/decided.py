@@ -1,0 +1,115 @@
+"""What a model decides at many common thresholds: the threshold as a dial of every method."""
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from jaxtyping import Float, Int
+from torch import Tensor
+
+from raan.fairness.counts import count
+
+EVEN = 0.5
+"""The threshold of the likeliest class."""
+
+REACH = 2.0
+"""Thresholds decide for nearly nobody, or for up to so many times as many rows as have the second class."""
+
+
+class Decided(NamedTuple):
+    """Decisions of each run by some rules, counted; those of a model at its common thresholds, or any others.
+
+    `switched` are the validation rows of each cell that are right here and wrong in the reference, or the reverse.
+    """
+
+    threshold: Float[np.ndarray, "run dial"]  # of the second class' probability; nan: no threshold
+    validation: Float[np.ndarray, "run dial label attribute prediction"]
+    test: Float[np.ndarray, "run dial label attribute prediction"]
+    switched: Float[np.ndarray, "run dial label attribute"]
+
+
+class Rows(NamedTuple):
+    """Each run's rows as codes: their class, attribute (-1: unknown) and what a reference decides for them."""
+
+    label: Int[np.ndarray, "run row"]
+    attribute: Int[np.ndarray, "run row"]
+    held: Int[np.ndarray, "run row"]
+    classes: int
+    attributes: int
+
+
+def margins(logit: Float[Tensor, "run row 2"]) -> Float[Tensor, "run row"]:
+    """The log odds of the second of two classes: above 0 it is the likelier one."""
+    return logit[..., 1] - logit[..., 0]
+
+
+def threshold_grid(
+    margin: Float[Tensor, "run row"], label: Int[np.ndarray, "run row"], many: int
+) -> Float[Tensor, "run dial"]:
+    """So many thresholds of the log odds for each run, and 0, rising.
+
+    The share of rows above them falls evenly from REACH times the share that has the second class (at most all) to
+    nearly none: the grid is as fine where scores are crowded as where they are not, whatever their scale.
+    """
+    rows = margin.shape[1]
+    reach = np.minimum(REACH * label.mean(1, keepdims=True), 1)
+    above = np.floor(np.arange(many, 0, -1) * reach * rows / (many + 1)).astype(np.int64)
+    falling = margin.sort(dim=1, descending=True).values
+    next_below = falling.gather(1, torch.from_numpy(above))
+    last_above = falling.gather(1, torch.from_numpy(np.maximum(above - 1, 0)))
+    grid = torch.cat([(next_below + last_above) / 2, margin.new_zeros(len(margin), 1)], dim=1)
+    return grid.sort(dim=1).values
+
+
+def count_at(
+    margin: Float[Tensor, "run row"], threshold: Float[Tensor, "run dial"], rows: Rows
+) -> tuple[Float[np.ndarray, "run dial label attribute 2"], Float[np.ndarray, "run dial label attribute"]]:
+    """The decisions "above the threshold" of each run, counted for all thresholds at once, and those switched.
+
+    A row is above the thresholds below its margin, so one histogram of how many these are, summed from its end,
+    counts for every threshold. Thresholds rise.
+    """
+    runs, dials = threshold.shape
+    slots, bins = rows.attributes + 1, dials + 1
+    passed = torch.searchsorted(threshold.contiguous(), margin.contiguous()).numpy(force=True)
+    run = np.arange(runs)[:, None]
+    cell = ((run * 2 + rows.held) * 2 + rows.label) * slots + rows.attribute % slots
+    flat = np.bincount((cell * bins + passed).ravel(), minlength=runs * 4 * slots * bins)
+    exactly = flat.reshape(runs, 2, 2, slots, bins).astype(np.float64)
+    at_least = np.moveaxis(exactly[..., ::-1].cumsum(-1)[..., ::-1], -1, 1)  # [run, bin, held, label, slot]
+    above, below = at_least[:, 1:], at_least[:, :1] - at_least[:, 1:]
+    counts = np.stack([below.sum(2), above.sum(2)], axis=-1)
+    return counts, above[:, :, 0] + below[:, :, 1]
+
+
+def decide_at_thresholds(
+    logit: tuple[Float[Tensor, "run row label"], Float[Tensor, "run test label"]],
+    rows: tuple[Rows, Rows],
+    many: int,
+) -> Decided:
+    """A model's decisions at common thresholds, from its logits on validation and test rows; of two classes.
+
+    With more there is no common threshold, and the likeliest class is all that is decided for.
+    """
+    if rows[0].classes != 2:
+        likeliest = [each.argmax(-1).numpy(force=True)[:, None] for each in logit]
+        return count_decisions((likeliest[0], likeliest[1]), rows)
+    validation, test = (margins(each.cpu()) for each in logit)
+    grid = threshold_grid(validation, rows[0].label, many)
+    counts, switched = count_at(validation, grid, rows[0])
+    return Decided(torch.sigmoid(grid.double()).numpy(), counts, count_at(test, grid, rows[1])[0], switched)
+
+
+def count_decisions(
+    prediction: tuple[Int[np.ndarray, "run dial row"], Int[np.ndarray, "run dial test"]], rows: tuple[Rows, Rows]
+) -> Decided:
+    """Any decisions on validation and test rows, counted; no thresholds."""
+    counts = [
+        count(of.label[:, None], of.attribute[:, None], decided, of.classes, of.attributes)
+        for decided, of in zip(prediction, rows, strict=True)
+    ]
+    of = rows[0]
+    right, held = prediction[0] == of.label[:, None], (of.held == of.label)[:, None]
+    moved = (right != held).astype(np.int64)
+    switched = count(of.label[:, None], of.attribute[:, None], moved, max(of.classes, 2), of.attributes)[..., 1]
+    return Decided(np.full(prediction[0].shape[:2], np.nan), counts[0], counts[1], switched)
