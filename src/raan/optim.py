@@ -1,7 +1,7 @@
 """Alg. 3 as a torch optimiser: as printed, without bias correction and with epsilon inside the root."""
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, cast
 
 from raan.errors import is_number, needing
 
@@ -138,10 +138,9 @@ def _all_at_once(
 
 def _check(group: dict[str, Any]) -> None:
     """An error for a setting that means nothing; an unknown style is one of Update's."""
-    style: Any = group["style"]
-    if not isinstance(style, str):
-        raise TypeError(f"style is {style!r}; expected 'adam', 'amsgrad' or 'sgd'")
-    Update(style)
+    if not isinstance(group["style"], str):
+        raise TypeError(f"style is {group['style']!r}; expected 'adam', 'amsgrad' or 'sgd'")
+    Update(cast(Style, group["style"]))
     if not isinstance(group["foreach"], bool | None):
         raise TypeError(f"foreach is {group['foreach']!r}; expected True, False or None")
     for name in ("lr", "eps", "weight_decay"):

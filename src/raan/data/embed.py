@@ -63,7 +63,7 @@ def embed_once(
             assert encode is not None
             vectors = encode(list(batch))
             store.keep(names, vectors)
-            without |= {name for name, none in zip(names, np.isnan(vectors).any(1), strict=True) if none}
+            without |= {name for name, vector in zip(names, vectors, strict=True) if np.isnan(vector).any()}
             if progress:
                 progress(len(known) + start + len(batch), len(items))
         there = np.array([name not in without for name in keys], dtype=bool)

@@ -24,7 +24,7 @@ from raan.report.tables import Cell, Table, Tone, table
 from raan.report.words import group_changes
 from raan.results.regime import BRIEFLY
 from raan.results.statistics import Difference, Estimate
-from raan.results.summary import Choice, varying
+from raan.results.summary import Choice, Paths, varying
 
 PLAIN = "plain training"
 """The row that all methods start from."""
