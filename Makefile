@@ -5,9 +5,9 @@ READY := .venv/.ready
 WORKERS ?= logical
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all check release figures results bench clean
+.PHONY: demo test test-all check docs release figures results bench clean
 
-demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
+demo: $(READY)  ## plain training, one threshold, FairFrontier, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
 
 test: $(READY)  ## every test but the exhaustive ones
@@ -21,6 +21,9 @@ check: $(READY)  ## ruff, mypy (strict), the layers
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(READY)  ## the site, strictly: a broken link is an error. The gallery is computed on Adult, found or fetched
+	$(if $(wildcard ../shared/data),RAAN_DATA=$${RAAN_DATA:-../shared/data}) $(BIN)/mkdocs build --strict
 
 release: $(READY)  ## build wheel and source distribution, check them, try the wheel in a clean environment
 	rm -rf build dist

@@ -30,6 +30,7 @@ from raan.study.study import read_study
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGES = ROOT / "results", ROOT / "docs" / "results"
 BEGIN, END = "<!-- results of {} -->", "<!-- end -->"
+PAPER = ROOT / "docs" / "the-papers-tables.md"
 TABULAR = ROOT / "docs" / "guides" / "tabular.md"
 FRONTIER = ROOT / "docs" / "guides" / "fair-frontier.md"
 TITLES = {"adult": "Adult", "meps": "MEPS"}
@@ -49,7 +50,7 @@ def written() -> dict[Path, str]:
     return {
         **pages,
         PAGES / "README.md": _index(),
-        ROOT / "README.md": _readme(),
+        **{path: _with_tables(path) for path in (ROOT / "README.md", PAPER)},
         TABULAR: _with_comparisons(TABULAR.read_text(encoding="utf-8")),
         FRONTIER: _with_frontiers(FRONTIER.read_text(encoding="utf-8")),
     }
@@ -104,9 +105,9 @@ def _index() -> str:
     return "\n".join(lines)
 
 
-def _readme() -> str:
-    """The README with its tables filled in."""
-    text = (ROOT / "README.md").read_text(encoding="utf-8")
+def _with_tables(path: Path) -> str:
+    """A page with its tables filled in."""
+    text = path.read_text(encoding="utf-8")
     for file in _with_results():
         if BEGIN.format(file.stem) in text:
             text = _filled(text, file.stem, "\n".join(_summary(file)))

@@ -36,8 +36,8 @@ def assert_levels(printed, name, data, style, method, choice):
     assert shown == pytest.approx(lost(name, data, style, choice), abs=0.00501)
 
 
-def test_the_readmes_table_2():
-    table = again.table_in("README.md", "<!-- results of table-2 -->")
+def test_the_papers_table_2():
+    table = again.table_in("docs/the-papers-tables.md", "<!-- results of table-2 -->")
     methods = [*again.methods_of("table-2", "meps", "adam"), THRESHOLD]
     assert list(table) == methods
     for data, style in TABLE_2:
