@@ -4,14 +4,15 @@ import functools
 import http.server
 import re
 import threading
+import time
 from pathlib import Path
 from urllib.parse import urldefrag, urljoin
 
 import pytest
-from selenium.webdriver.common.by import By
 
 import raan
-from browser.driving import wait_until
+
+CSS = "css selector"
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 
@@ -32,30 +33,43 @@ def address():
         server.shutdown()
 
 
-def test_the_search_finds_a_door(driver, address):
-    driver.set_window_size(1200, 900)
-    driver.get(address)
-    field = driver.find_element(By.CSS_SELECTOR, "input.md-search__input")
-    driver.execute_script("arguments[0].focus()", field)
+def look(browser, address, width=1200, scheme="light"):
+    """Open a page in a window of this width."""
+    window = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
+    features = [{"name": "prefers-color-scheme", "value": scheme}]
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": features})
+    browser.get(address)
+
+
+def test_the_search_finds_a_door(browser, address):
+    look(browser, address)
+    field = browser.find_element(CSS, "input.md-search__input")
+    browser.execute_script("arguments[0].focus()", field)
     field.send_keys("FairFrontier")
-    found = wait_until(lambda: driver.find_elements(By.CSS_SELECTOR, ".md-search-result__link"))
+    deadline = time.monotonic() + 30
+    while not (found := browser.find_elements(CSS, ".md-search-result__link")):
+        assert time.monotonic() < deadline, "the search found nothing"
+        time.sleep(0.1)
     assert any("fair-frontier" in each.get_attribute("href") for each in found)
 
 
 @pytest.mark.parametrize("width", [400, 1200])
 @pytest.mark.parametrize("page", ["", "gallery/", "guides/coming-from-fairlearn/", "api/doors/"])
-def test_a_page_is_as_wide_as_the_window(driver, address, page, width):
-    driver.set_window_size(width, 900)
-    driver.get(address + page)
-    assert driver.execute_script("return document.documentElement.scrollWidth <= window.innerWidth + 1")
+def test_a_page_is_as_wide_as_the_window(browser, address, page, width):
+    look(browser, address + page, width)
+    assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth + 1")
 
 
-def test_there_is_a_dark_side(driver, address):
-    driver.get(address)
+def test_who_likes_it_dark_gets_it_dark(browser, address):
     colour = "return getComputedStyle(document.body).backgroundColor"
-    light = driver.execute_script(colour)
-    driver.execute_script("document.body.setAttribute('data-md-color-scheme', 'slate')")
-    assert driver.execute_script(colour) != light
+    shades = []
+    for scheme in ("light", "dark"):
+        look(browser, address, scheme=scheme)
+        browser.execute_script("localStorage.clear()")
+        browser.refresh()
+        shades.append(browser.execute_script(colour))
+    assert shades[0] != shades[1]
 
 
 def pages():
