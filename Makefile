@@ -7,7 +7,7 @@ PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist workst
 
 .PHONY: demo test test-all check figures results bench clean
 
-demo: $(READY)  ## train Vanilla, RAAN and RL-RAAN on Adult: the table and the figure
+demo: $(READY)  ## plain training, one threshold, FairFrontier, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
 
 test: $(READY)  ## every test but the exhaustive ones
