@@ -13,6 +13,8 @@ import pytest
 from raan.fairness.metrics import accuracy, metrics
 from raan.fairness.rule import CONFIDENCE, Rule, margin_of, paired_errors
 from raan.methods import METHODS
+from raan.report.inputs import load
+from raan.report.outline import outline
 from raan.results.packed import pack, unpack
 from raan.results.records import line_of, parse, read
 from raan.results.summary import choose, comparisons
@@ -277,3 +279,13 @@ def test_plain_with_a_threshold_needs_no_groups_and_the_frontier_does():
     assert plain.debiases == ()
     assert frontier.group_use.training == frontier.group_use.validation == "attribute"
     assert frontier.group_use.prediction == ""
+
+
+def test_the_report_shows_the_thresholds_and_no_path_of_training(finished):
+    _, path = finished
+    (section,) = outline(load([path])).sections
+    assert section.paths == {}
+    assert section.chosen.header[3:5] == ("step", "threshold")
+    shown = {row[0].text: row[4].text for row in section.chosen.rows}
+    assert 0 < float(shown["Plain + threshold"]) < 1
+    assert any("is a dial of every method" in note for note in section.caveats)
