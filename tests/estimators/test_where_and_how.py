@@ -10,6 +10,7 @@ from pretend_device import pretended
 from raan import RAANClassifier, load
 from raan.errors import InputError, InputTypeError
 from raan.models.resnet import resnet18
+from raan.training.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.usefixtures("as_users_call")
 
@@ -53,43 +54,54 @@ def test_a_fit_on_another_device_has_the_bits_of_one_on_the_cpu(people, kind, we
     np.testing.assert_array_equal(again.predict_proba(X), probability)
 
 
+def interrupt(model, X, y, a):
+    """A fit that ends after two epochs of stage two, as if its process had died."""
+    kept = Checkpoint.keep
+
+    def keep(self, stage):
+        write, written = kept(self, stage), []
+
+        def stop(finish):
+            write(finish)
+            written.append(stage)
+            if written == ["raan", "raan"]:
+                raise KeyboardInterrupt
+
+        return stop
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Checkpoint, "keep", keep)
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(X, y, sensitive_features=a)
+
+
 def test_a_checkpoint_of_one_device_goes_on_on_another(people, tmp_path):
     X, y, a = people
     file = tmp_path / "fit.pt"
-    expected = quick(epochs=3).fit(X, y, sensitive_features=a)
-
-    def interrupt(model):
-        """A fit whose process dies after two epochs of stage two."""
-        with pytest.MonkeyPatch.context() as patch:
-            from raan.training.checkpoint import Checkpoint
-
-            kept = Checkpoint.keep
-
-            def keep(self, stage):
-                write, written = kept(self, stage), []
-
-                def stop(finish):
-                    write(finish)
-                    written.append(stage)
-                    if written == ["raan", "raan"]:
-                        raise KeyboardInterrupt
-
-                return stop
-
-            patch.setattr(Checkpoint, "keep", keep)
-            with pytest.raises(KeyboardInterrupt):
-                model.fit(X, y, sensitive_features=a)
-
+    expected = quick(epochs=3).fit(X, y, sensitive_features=a).model_.parameters
     with pretended() as device:
-        interrupt(quick(epochs=3, checkpoint=file, device=device))
+        interrupt(quick(epochs=3, checkpoint=file, device=device), X, y, a)
     assert file.exists()
     found = quick(epochs=3, checkpoint=file).fit(X, y, sensitive_features=a)
-    np.testing.assert_array_equal(found.model_.parameters, expected.model_.parameters)
-    interrupt(quick(epochs=3, checkpoint=file))
+    np.testing.assert_array_equal(found.model_.parameters, expected)
+    interrupt(quick(epochs=3, checkpoint=file), X, y, a)
     with pretended() as device:
         found = quick(epochs=3, checkpoint=file, device=device).fit(X, y, sensitive_features=a)
-    np.testing.assert_array_equal(found.model_.parameters, expected.model_.parameters)
+    np.testing.assert_array_equal(found.model_.parameters, expected)
     assert not file.exists()
+
+
+@pytest.mark.parametrize("precision", [None, "bf16"])
+def test_an_encoder_that_is_trained_goes_on_from_its_checkpoint_to_the_same_bits(people, tmp_path, precision):
+    X, y, a = people
+    settings = {"encoder": encoder(), "scope": "model", "epochs": 3, "precision": precision}
+    expected = quick(**settings).fit(X, y, sensitive_features=a)
+    interrupt(quick(checkpoint=tmp_path / "fit.pt", **settings), X, y, a)
+    found = quick(checkpoint=tmp_path / "fit.pt", **settings).fit(X, y, sensitive_features=a)
+    assert all(map(torch.equal, found.encoder_.state_dict().values(), expected.encoder_.state_dict().values()))
+    assert not torch.equal(found.encoder_[0].weight, settings["encoder"][0].weight)
+    np.testing.assert_array_equal(found.model_.parameters, expected.model_.parameters)
+    np.testing.assert_array_equal(found.frontier_.counts, expected.frontier_.counts)
 
 
 @pytest.mark.parametrize("device", ["cuda:7", "nowhere", 3.5, None])
