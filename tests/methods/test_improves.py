@@ -110,6 +110,7 @@ AIMS = {
     "GroupDRO": Aim(worst_loss, 0.5),
     "RAAN": Aim(worst_accuracy, 0.07),
     "RL-RAAN": Aim(worst_accuracy, 0.08, "adult"),
+    "RL-RAAN (fixed affinities)": Aim(worst_accuracy, 0.08, "adult"),
     "RAAN (BSGD)": Aim(worst_accuracy, 0.07),
     "RAAN (SOX)": Aim(worst_accuracy, 0.07),
     "RAAN (MOAP)": Aim(worst_accuracy, 0.07),

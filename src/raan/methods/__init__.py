@@ -6,6 +6,7 @@ from raan.methods.dfr import DFR
 from raan.methods.eor import EOR
 from raan.methods.erm import ERM
 from raan.methods.exact_raan import ExactRAAN
+from raan.methods.fixed_affinities import FixedAffinities
 from raan.methods.gap_penalty import GapPenalty
 from raan.methods.group_dro import GroupDRO
 from raan.methods.hsic import HSIC
@@ -32,11 +33,12 @@ METHODS: dict[str, Method | Refit] = {
     "IRM": IRM(),
     "RAAN": RAAN(scope=Scope.HEAD),
     "RL-RAAN": RAAN(scope=Scope.MODEL),
-    # Estimators that it leaves open, and exact weights.
+    # Estimators that it leaves open, exact weights, and affinities without a gradient.
     "RAAN (BSGD)": RAAN(averaging_rate=1.0),
     "RAAN (SOX)": SOX(),
     "RAAN (MOAP)": MOAP(),
     "RAAN (exact)": ExactRAAN(),
+    "RL-RAAN (fixed affinities)": FixedAffinities(),
     # What of a gain is balancing.
     "Balancing only": RAAN(temperature=float("inf"), scope=Scope.HEAD),
     "RL-Balancing only": RAAN(temperature=float("inf"), scope=Scope.MODEL),
@@ -63,6 +65,7 @@ __all__ = [
     "SOX",
     "Adversarial",
     "ExactRAAN",
+    "FixedAffinities",
     "GapPenalty",
     "GroupDRO",
     "GroupUse",

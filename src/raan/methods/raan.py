@@ -56,7 +56,7 @@ class RAAN(Method):
         sample_loss = self.sample_loss(output.logit, batch, memory)
         log_denominator, neighbourhood_loss, anchor_weight = memory.rows[..., :3].unbind(-1)
         estimated = stochastic_objective(
-            output.embedding,
+            self.compared(output.embedding),
             batch.label,
             batch.attribute,
             sample_loss,
@@ -75,6 +75,10 @@ class RAAN(Method):
             torch.cat([average, memory.rows[..., 2:]], dim=-1),
             torch.cat([memory.whole[:, :2] + visits, memory.whole[:, 2:]], dim=-1),
         )
+
+    def compared(self, embedding: Float[Tensor, "run batch dim"]) -> Float[Tensor, "run batch dim"]:
+        """What affinities are made of: the embedding, and they learn with it."""
+        return embedding
 
     def sample_loss(
         self, logit: Float[Tensor, "run batch label"], batch: Batch, memory: Memory
