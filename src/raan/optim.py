@@ -1,13 +1,13 @@
 """Alg. 3 as a torch optimiser: as printed, without bias correction and with epsilon inside the root."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
 from torch.optim.optimizer import Optimizer, ParamsT
 
-from raan.training.update import Moments, Style, Update
+from raan.training.update import Moments, Printed, Update
 
 
 class SCRAAN(Optimizer):
@@ -32,7 +32,7 @@ class SCRAAN(Optimizer):
         self,
         params: ParamsT,
         lr: float | Tensor = 1e-3,
-        style: Style = "adam",
+        style: Printed = "adam",
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -69,7 +69,7 @@ class SCRAAN(Optimizer):
         states = [self._state(parameter, group["style"]) for parameter in parameters]
         (_all_at_once if together else _one_by_one)(parameters, gradients, states, group)
 
-    def _state(self, parameter: Tensor, style: Style) -> dict[str, Tensor]:
+    def _state(self, parameter: Tensor, style: Printed) -> dict[str, Tensor]:
         """The moments of a parameter: zero before its first step."""
         state: dict[str, Tensor] = self.state[parameter]
         if not state and style != "sgd":
@@ -100,7 +100,7 @@ def _one_by_one(
         moved, moments = update(parameter, gradient, moments, rate)
         parameter.copy_(moved)
         if state:
-            state["first_moment"], state["largest_second_moment"] = moments
+            state["first_moment"], state["largest_second_moment"] = moments[:2]
 
 
 def _all_at_once(
@@ -126,8 +126,9 @@ def _all_at_once(
 
 
 def _check(group: dict[str, Any]) -> None:
-    """An error for a setting that means nothing; an unknown style is one of Update's."""
-    Update(group["style"])
+    """An error for a setting that means nothing."""
+    if group["style"] not in get_args(Printed):
+        raise ValueError(f'style is {group["style"]!r}; expected "sgd", "adam" or "amsgrad"')
     for name in ("lr", "eps", "weight_decay"):
         if not group[name] >= 0:
             raise ValueError(f"{name} is {group[name]}; expected 0 or more")

@@ -72,7 +72,7 @@ def _plain(finish: Finish) -> dict[str, Any]:
         "epoch": state.epoch,
         "step": state.step,
         "parameters": state.parameters,
-        "moments": tuple(state.moments),
+        "moments": tuple(each for each in state.moments if each is not None),
         "memory": tuple(state.memory),
         "failed": state.failed,
         "points": [(it.step, _tensor(it.validation_counts), _tensor(it.test_counts)) for it in path.points],
