@@ -1,7 +1,7 @@
 """Alg. 3 as a torch optimiser: as printed, without bias correction and with epsilon inside the root."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any, get_args
 
 from raan.errors import is_number, needing
 
@@ -10,7 +10,7 @@ with needing("raan.optim"):
     from torch import Tensor
     from torch.optim.optimizer import Optimizer, ParamsT
 
-    from raan.training.update import Moments, Style, Update
+    from raan.training.update import Moments, Printed, Update
 
 LARGEST = torch.finfo(torch.float32).max
 """No setting is larger than a number that parameters can hold."""
@@ -38,7 +38,7 @@ class SCRAAN(Optimizer):
         self,
         params: ParamsT,
         lr: float | Tensor = 1e-3,
-        style: Style = "adam",
+        style: Printed = "adam",
         betas: tuple[float, float] = (0.9, 0.999),
         eps: float = 1e-8,
         weight_decay: float = 0.0,
@@ -80,7 +80,7 @@ class SCRAAN(Optimizer):
         states = [self._state(parameter, group["style"]) for parameter in parameters]
         (_all_at_once if together else _one_by_one)(parameters, gradients, states, group)
 
-    def _state(self, parameter: Tensor, style: Style) -> dict[str, Tensor]:
+    def _state(self, parameter: Tensor, style: Printed) -> dict[str, Tensor]:
         """The moments of a parameter: zero before its first step."""
         state: dict[str, Tensor] = self.state[parameter]
         if not state and style != "sgd":
@@ -111,7 +111,7 @@ def _one_by_one(
         moved, moments = update(parameter, gradient, moments, rate)
         parameter.copy_(moved)
         if state:
-            state["first_moment"], state["largest_second_moment"] = moments
+            state["first_moment"], state["largest_second_moment"] = moments[:2]
 
 
 def _all_at_once(
@@ -137,10 +137,9 @@ def _all_at_once(
 
 
 def _check(group: dict[str, Any]) -> None:
-    """An error for a setting that means nothing; an unknown style is one of Update's."""
-    if not isinstance(group["style"], str):
-        raise TypeError(f"style is {group['style']!r}; expected 'adam', 'amsgrad' or 'sgd'")
-    Update(cast(Style, group["style"]))
+    """An error for a setting that means nothing."""
+    if not isinstance(group["style"], str) or group["style"] not in get_args(Printed):
+        raise ValueError(f'style is {group["style"]!r}; expected "sgd", "adam" or "amsgrad"')
     if not isinstance(group["foreach"], bool | None):
         raise TypeError(f"foreach is {group['foreach']!r}; expected True, False or None")
     for name in ("lr", "eps", "weight_decay"):

@@ -23,7 +23,7 @@ STUDIES = {
     ),
     "convergence": (
         'kind = "convergence"\nseeds = 2\nstyles = ["sgd", "amsgrad"]\n'
-        "[options]\nrows = 20\nsteps = [32, 64]\nconstant = 1\nbatch_size = 10\nwidth = 2\n"
+        "[options]\nrows = [20, 40]\nsteps = [64, 128, 256]\nconstant = 1\nbatch_size = 10\nwidth = 2\n"
         '[[data]]\nname = "toy"\nrows = 100\nbias = 0.2\n'
     ),
 }

@@ -51,7 +51,22 @@ def test_the_adam_style_is_not_torchs_adam():
     assert (1 - ours.item()) / (1 - theirs.item()) == pytest.approx(0.1 / math.sqrt(0.001), rel=1e-3)
 
 
+def test_the_style_torch_adam_is_torchs_adam():
+    rng = np.random.default_rng(0)
+    start, gradients = rng.normal(size=(2, 3)), rng.normal(size=(40, 2, 3))
+    update, parameters = Update("torch-adam"), torch.tensor(start)
+    moments = update.start(parameters)
+    theirs = torch.tensor(start, requires_grad=True)
+    optimiser = torch.optim.Adam([theirs], lr=0.1)
+    for gradient in gradients:
+        rate = torch.full((2, 1), 0.1, dtype=torch.float64)
+        parameters, moments = update(parameters, torch.tensor(gradient), moments, rate)
+        theirs.grad = torch.tensor(gradient)
+        optimiser.step()
+    torch.testing.assert_close(parameters, theirs.detach())
+
+
 @pytest.mark.usefixtures("as_users_call")
 def test_an_unknown_style_is_an_error():
-    with pytest.raises(ValueError, match='style is \'adamw\'; expected "sgd", "adam" or "amsgrad"'):
+    with pytest.raises(ValueError, match='style is \'adamw\'; expected "sgd", "adam", "amsgrad" or "torch-adam"'):
         Update("adamw")

@@ -26,7 +26,7 @@ from raan.progress import Bars, progress_bars
 from raan.training.checkpoint import Checkpoint
 from raan.training.stages import second_stage
 from raan.training.train import Schedule
-from raan.training.update import Style, Update
+from raan.training.update import Printed, Update
 
 
 class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -93,7 +93,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         averaging_rate: float = 0.5,
         balance: Literal["group", "sample"] = "group",
         strength: float = 0.25,
-        style: Style = "adam",
+        style: Printed = "adam",
         lr: float | tuple[float, float] = (1e-3, 3e-4),
         epochs: int | tuple[int, int] | Literal["auto"] = "auto",
         batch_size: int = 64,

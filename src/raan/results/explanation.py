@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from sklearn.decomposition import KernelPCA
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from raan.reweighting.weights import aan_weights
@@ -32,6 +33,9 @@ FEATURES = 10
 """The features that differ most, so many of them."""
 
 FOLDS = 5
+
+NEIGHBOURS = 10
+"""The nearest rows whose attribute is compared with a row's own."""
 
 
 class People(NamedTuple):
@@ -119,6 +123,23 @@ def separability(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray
         LogisticRegression(max_iter=1000), points[kept], attribute[kept], cv=folds, scoring=scoring
     )
     return round(float(scores.mean()), 4)
+
+
+def mixing(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray, "row"]) -> float | None:
+    """How many of a row's ten nearest have another attribute value, against chance: 1 is mixed, 0 is apart.
+
+    Chance is that of two different rows drawn from all. None where fewer than two values are known.
+    """
+    known = attribute != UNKNOWN
+    points, attribute = points[known], attribute[known]
+    size = np.unique(attribute, return_counts=True)[1]
+    rows = len(attribute)
+    if len(size) < 2 or rows <= NEIGHBOURS:
+        return None
+    nearest = NearestNeighbors(n_neighbors=NEIGHBOURS).fit(points).kneighbors(return_distance=False)  # not itself
+    other = (attribute[nearest] != attribute[:, None]).mean()
+    chance = 1 - (size * (size - 1)).sum() / (rows * (rows - 1))
+    return round(float(other / chance), 4)
 
 
 def _cells(

@@ -37,6 +37,8 @@ class ConvergenceOptions:
     batch_size: int = 25
     width: int = 8
     temperature: float = 0.5
+    looks: int = 128  # at the gradient along a path, at most
+    reach: int = 13_107_200  # n T at most: larger n take fewer steps
 
 
 Options = ComparisonOptions | ToyOptions | RepresentationOptions | ConvergenceOptions

@@ -1,6 +1,6 @@
 """The paper's second figure: how the attribute lies in a representation, drawn and measured."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -12,7 +12,7 @@ from raan.data.sets.dataset import Problem
 from raan.methods.method import Refit, Scope
 from raan.models.model import Architecture, Model
 from raan.models.outputs import outputs
-from raan.results.explanation import map_of, separability
+from raan.results.explanation import map_of, mixing, separability
 from raan.results.statistics import summarise
 from raan.study.faults import StudyError
 from raan.study.options import RepresentationOptions
@@ -26,33 +26,35 @@ from raan.training.train import fold, warn_failed
 
 
 def representation_content(options: RepresentationOptions, study: Study) -> dict[str, Any]:
-    """For each data set and method a map of the first seed's test rows, and how separable the attribute is.
+    """For each data set, learning rate and method a map of the first seed's test rows, and three measures of it.
 
-    All methods start at the same plain training and train on for as long, cross-entropy too. Separability is the
-    cross-validated AUC of a logistic regression that predicts the attribute from the representation of the test
-    rows, over all seeds: of all rows, and of each class alone, since the label goes along with the attribute.
+    All methods start at the same plain training and train on for as long, cross-entropy too. The measures are over
+    all seeds: separability is the cross-validated AUC of a logistic regression that predicts the attribute from
+    the representation of the test rows (of all rows, and of each class alone, since the label goes along with the
+    attribute); the map's is that AUC from the two dimensions that are drawn; mixing is how many of a row's nearest
+    neighbours have another attribute value, against as many as chance would give: 1 is mixed, 0 apart.
     """
-    chosen = [_only(entry.name, list(candidates(entry, study))) for entry in study.methods]
+    chosen = [each for entry in study.methods for each in _by_rate(entry.name, list(candidates(entry, study)))]
     representations = [each for data in study.data for each in _representations(options, study, data, chosen)]
     return {"representations": representations}
 
 
-def _only(name: str, several: list[Candidate]) -> Candidate:
-    """The one setting of a method that trains the encoder."""
-    if len(several) > 1:
-        dials = {
-            dial
-            for each in several
-            for dial, value in each.hyperparameters.items()
-            if value != several[0].hyperparameters[dial]
-        }
+def _by_rate(name: str, several: list[Candidate]) -> list[Candidate]:
+    """The settings of a method that trains the encoder, which may differ in their learning rate only."""
+    dials = {
+        dial
+        for each in several
+        for dial, value in each.hyperparameters.items()
+        if dial != "learning_rate" and value != several[0].hyperparameters[dial]
+    }
+    if dials:
         raise StudyError(
             f"{name} has {len(several)} settings: a figure takes one value each of {', '.join(sorted(dials))}"
         )
     method = several[0].method
     if isinstance(method, Refit) or method.scope is not Scope.MODEL:
         raise StudyError(f"{name} leaves the encoder as it is, and so has plain training's representation")
-    return several[0]
+    return several
 
 
 def _representations(
@@ -69,6 +71,7 @@ def _representations(
             "data": data.title,
             "data_hash": problem.hash,
             "method": candidate.entry.name,
+            "learning_rate": candidate.learning_rate,
             **_described(options, problem, model),
         }
 
@@ -87,15 +90,25 @@ def _described(options: RepresentationOptions, problem: Problem, model: Model) -
     points = outputs(model, table, test).embedding.double().numpy()
     label, attribute = table.label[test].numpy(), table.attribute[test].numpy()
     quality = evaluate(model, table, test)
-    drawn = map_of("", table, points[0][: options.drawn], test[0].numpy()[: options.drawn])
+    maps = [
+        map_of("", table, here[: options.drawn], rows[: options.drawn])
+        for here, rows in zip(points, test.numpy(), strict=True)
+    ]
+    places = np.array([[drawn["x"], drawn["y"]] for drawn in maps]).mT
+    everyone = np.ones_like(label, dtype=bool)
     return {
-        "map": {key: drawn[key] for key in ("x", "y", "label", "attribute")},
+        "map": {key: maps[0][key] for key in ("x", "y", "label", "attribute")},
         "classes": list(table.class_names),
         "attributes": list(table.attribute_names),
-        "separability": _over_seeds(points, attribute, np.ones_like(label, dtype=bool)),
+        "separability": _over_seeds(separability, points, attribute, everyone),
         "separability_within_class": {
-            name: _over_seeds(points, attribute, label == code) for code, name in enumerate(table.class_names)
+            name: _over_seeds(separability, points, attribute, label == code)
+            for code, name in enumerate(table.class_names)
         },
+        "separability_on_the_map": _over_seeds(
+            separability, places, attribute[:, : options.drawn], everyone[:, : options.drawn]
+        ),
+        "mixing": _over_seeds(mixing, points, attribute, everyone),
         "accuracy": summarise(quality.accuracy.tolist(), 4),
         "worst_group_accuracy": summarise(quality.worst_group_accuracy.tolist(), 4),
         "equalized_odds_gap": summarise(quality.equalized_odds_gap.tolist(), 4),
@@ -103,13 +116,14 @@ def _described(options: RepresentationOptions, problem: Problem, model: Model) -
 
 
 def _over_seeds(
+    measure: Callable[[Any, Any], float | None],
     points: Float[np.ndarray, "run row dim"],
     attribute: Int[np.ndarray, "run row"],
     kept: "np.ndarray[Any, np.dtype[np.bool_]]",
 ) -> dict[str, Any] | None:
-    """The separability of each seed's rows that are kept; None where it has no meaning."""
+    """The measure of each seed's rows that are kept; None where it has no meaning."""
     each = [
-        separability(_standard(here[rows]), group[rows])
+        measure(_standard(here[rows]), group[rows])
         for here, group, rows in zip(points, attribute, kept, strict=True)
     ]
     known = [value for value in each if value is not None]

@@ -76,7 +76,7 @@ def _plain(finish: Finish) -> dict[str, Any]:
         "epoch": state.epoch,
         "step": state.step,
         "parameters": state.parameters.cpu(),
-        "moments": tuple(part.cpu() for part in state.moments),
+        "moments": tuple(part.cpu() for part in state.moments if part is not None),
         "memory": tuple(part.cpu() for part in state.memory),
         "failed": state.failed.cpu(),
         "points": [(it.step, _tensor(it.validation_counts), _tensor(it.test_counts)) for it in path.points],

@@ -185,7 +185,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
     """The state after the batches: the hot path, free of synchronisation."""
     step, memory, failed = state.step, state.memory, state.failed
     # The loop writes into parameters and moments of its own; the state it came from stays as it was.
-    parameters, moments = state.parameters.clone(), Moments(*(part.clone() for part in state.moments))
+    parameters, moments = state.parameters.clone(), state.moments.clone()
     room = torch.empty_like(parameters)
     rate, penalty = (dial(each, parameters).reshape(-1, 1) for each in (schedule.learning_rate, schedule.l2))
     penalised = bool(penalty.any())

@@ -1,13 +1,20 @@
-"""Alg. 3: how parameters follow a gradient, as printed: no bias correction, epsilon inside the root."""
+"""Alg. 3: how parameters follow a gradient, as printed: no bias correction, epsilon inside the root.
+
+Beside it torch's Adam, which has both the other way, to see what the difference does.
+"""
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal, NamedTuple, get_args
 
 import torch
 from jaxtyping import Bool, Float
 from torch import Tensor
 
-Style = Literal["sgd", "adam", "amsgrad"]
+Printed = Literal["sgd", "adam", "amsgrad"]
+"""The styles of Alg. 3."""
+
+Style = Literal[Printed, "torch-adam"]
+"""The styles that a study can train with."""
 
 
 class Moments(NamedTuple):
@@ -15,11 +22,16 @@ class Moments(NamedTuple):
 
     first: Float[Tensor, "*shape"]  # h
     largest_second: Float[Tensor, "*shape"]  # v-hat: v itself in Adam's style
+    steps: Float[Tensor, ""] | None = None  # taken so far, where that counts: in torch's Adam
+
+    def clone(self) -> "Moments":
+        """The same numbers in memory of their own."""
+        return Moments(*(None if part is None else part.clone() for part in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Update:
-    """Alg. 3: w after one step along G(w), SGD-style, Adam-style or AMSGrad."""
+    """Alg. 3: w after one step along G(w), SGD-style, Adam-style or AMSGrad; or torch's Adam."""
 
     style: Style = "adam"
     first_decay: float = 0.9
@@ -28,12 +40,13 @@ class Update:
 
     def __post_init__(self) -> None:
         """An unknown style is an error here."""
-        if self.style not in ("sgd", "adam", "amsgrad"):
-            raise ValueError(f'style is {self.style!r}; expected "sgd", "adam" or "amsgrad"')
+        if self.style not in get_args(Style):
+            raise ValueError(f'style is {self.style!r}; expected "sgd", "adam", "amsgrad" or "torch-adam"')
 
     def start(self, parameters: Float[Tensor, "*shape"]) -> Moments:
         """The moments before the first step: zero."""
-        return Moments(torch.zeros_like(parameters), torch.zeros_like(parameters))
+        steps = parameters.new_zeros(()) if self.style == "torch-adam" else None
+        return Moments(torch.zeros_like(parameters), torch.zeros_like(parameters), steps)
 
     def __call__(
         self,
@@ -43,7 +56,7 @@ class Update:
         learning_rate: Float[Tensor, "*#shape"],
     ) -> tuple[Float[Tensor, "*shape"], Moments]:
         """The parameters and moments after one step; those given stay as they are."""
-        moved, moments = parameters.detach().clone(), Moments(*(part.clone() for part in moments))
+        moved, moments = parameters.detach().clone(), moments.clone()
         self.move(moved, gradient, moments, learning_rate, torch.empty_like(moved))
         return moved, moments
 
@@ -64,12 +77,18 @@ class Update:
         if self.style == "sgd":
             torch.mul(gradient, learning_rate, out=room)
         else:
-            first, second = moments
+            first, second, steps = moments
             first.lerp_(gradient, 1 - self.first_decay)
             torch.mul(gradient, gradient, out=room)
             if self.style == "amsgrad":
                 torch.maximum(second, torch.lerp(second, room, 1 - self.second_decay, out=room), out=second)
             else:
                 second.lerp_(room, 1 - self.second_decay)
-            torch.div(first, torch.add(second, self.epsilon, out=room).sqrt_(), out=room).mul_(learning_rate)
+            if steps is None:
+                torch.add(second, self.epsilon, out=room).sqrt_()
+                torch.div(first, room, out=room).mul_(learning_rate)
+            else:  # torch's Adam: moments corrected for their start at zero, epsilon outside the root
+                steps.add_(1)
+                torch.div(second, 1 - self.second_decay**steps, out=room).sqrt_().add_(self.epsilon)
+                torch.div(first, room, out=room).mul_(learning_rate / (1 - self.first_decay**steps))
         parameters.sub_(room if still is None else room.masked_fill_(still, 0))
