@@ -36,9 +36,9 @@ UNSET: Any = object()
 class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Any classifier with probabilities made fair, and the whole trade-off, from one cross-fitted fit.
 
-    Let q[y, a](x) be the probability of class y and attribute a. Accuracy, every rate of every group, every gap
+    Let q(y, a; x) be the probability of class y and attribute a. Accuracy, every rate of every group, every gap
     and every floor are linear in the decisions, so the best classifier that does not see the attribute gives a
-    row the class y with the largest sum over a of w[y, a] q[y, a](x): one weight for each (class, attribute)
+    row the class y with the largest sum over a of w[y, a] q(y, a; x): one weight for each (class, attribute)
     cell, whatever the aim. So q is fitted once, in folds, and each point of each trade-off is a choice of a few
     numbers, judged on rows that the fold's models have not seen: `choose` gives another at once, without
     training.
@@ -58,7 +58,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             boosting has settings by which it overfits less.
         factorisation: "chain" is P(y|x) P(a|x, y); "joint" one classifier of the cells.
         attribute_at_prediction: whether `predict` is given the attribute: then these are thresholds by group.
-        folds, repeats: in how many parts rows are left out, and how often this is done anew and averaged.
+        folds: in how many parts rows are left out of a fit, to judge it by.
+        repeats: how often this is done anew, and averaged.
         min_count: attribute values with fewer rows than this of some class are too rare to judge by.
         n_jobs: how many folds are fitted at a time, as in joblib.
         random_state: the seed of folds and search; None draws them anew.
