@@ -83,6 +83,6 @@ def mixtures(number: int, seed: int) -> Iterator[Any]:
             yield [[each] * int(rng.integers(1, 4)) for each in column]
         else:
             values = rng.choice([0.0, 1.0, np.nan, np.inf, 1e300, -1e-300], size=(rows, int(rng.integers(1, 4))))
-            yield (
-                values.astype(rng.choice(["f8", "f4", "O", "c16"])) if rng.random() < 0.8 else pd.DataFrame(values)
-            )
+            with np.errstate(over="ignore"):
+                cast = values.astype(rng.choice(["f8", "f4", "O", "c16"]))
+            yield cast if rng.random() < 0.8 else pd.DataFrame(values)

@@ -112,8 +112,8 @@ def test_a_damaged_checkpoint_is_refused_or_goes_on_to_the_same_bits(number, tmp
     file = tmp_path / "fit.pt"
 
     def fit():
-        model = raan_module.RAANClassifier((3,), epochs=2, random_state=0)
-        return model.fit(X, y, sensitive_features=a, checkpoint=file)
+        model = raan_module.RAANClassifier((3,), epochs=2, random_state=0, checkpoint=file)
+        return model.fit(X, y, sensitive_features=a)
 
     expected = fit().predict_proba(X)
     with pytest.MonkeyPatch.context() as patch:

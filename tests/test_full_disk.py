@@ -82,7 +82,7 @@ def test_a_fit_or_a_choice_without_room_for_its_folder_is_refused_before_anythin
 
 
 def test_a_folder_that_outgrows_the_disk_leaves_nothing(fitted, disk, monkeypatch):
-    small = disk(3000)
+    small = disk(1000)
     monkeypatch.setattr("raan.cli.outcome.ROOM", 0)  # as where others fill the disk meanwhile
     done = raan("choose", fitted / "fair", *CHOICE, "--out", small / "fairer")
     assert done.returncode == 2

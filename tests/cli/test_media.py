@@ -71,7 +71,7 @@ def test_without_the_extra_predict_says_what_to_install(fitted, tmp_path, monkey
     pd.DataFrame({"comment": ["never said before"], "age": [20]}).to_csv(tmp_path / "new.csv", index=False)
     result = raan("predict", out, tmp_path / "new.csv", "--out", tmp_path / "p.csv", RAAN_CACHE=str(tmp_path))
     assert result.returncode == 2
-    assert "embedding texts needs the extra 'text': pip install 'raan[text]'" in said(result)
+    assert "embedding texts needs the extra 'text': pip install \"raan[text]\"" in said(result)
     assert not (tmp_path / "p.csv").exists()
 
 

@@ -157,7 +157,7 @@ def test_a_size_without_pixels_is_refused(tmp_path: Path, size: int | tuple[int,
 def test_without_pillow_the_error_says_what_to_install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     images = open_images(in_folder(tmp_path))
     monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(ImportError, match=r"pip install 'raan\[image\]'"):
+    with pytest.raises(ImportError, match=r"pip install .raan\[image\]."):
         pixels(images, images.names, 4)
 
 

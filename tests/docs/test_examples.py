@@ -27,7 +27,7 @@ EXAMPLES = [
 LINKS = [
     pytest.param(page, target, id=f"{page.relative_to(ROOT)}: {target}")
     for page in PAGES
-    for target in re.findall(r"\]\((?!http)([^)#]+)", page.read_text())
+    for target in re.findall(r"\]\((?!http|data:)([^)#]+)", page.read_text())
 ]
 
 

@@ -23,7 +23,7 @@ from raan.fairness.rule import Rule
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
 from raan.results.journal import StudyRunning, frame, open_results, read_journal
-from raan.results.records import line_of, read
+from raan.results.records import line_of, lines_of, read
 from raan.studies import find, names, read_rule
 from raan.study.execute import carry_out, run_in_memory
 from raan.study.faults import StudyError
@@ -201,7 +201,7 @@ class TestRecords:
         assert outcome.complete
 
     def test_a_study_in_memory_has_the_records_that_are_written(self, study_file, results):
-        assert [*map(line_of, run_in_memory(read_study(study_file)))] == results.read_text().splitlines(True)
+        assert lines_of(run_in_memory(read_study(study_file))) == results.read_text()
 
     def test_another_rule_is_another_reading_of_the_same_bytes(self, study_file, results):
         before = results.read_bytes()

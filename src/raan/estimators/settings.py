@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,9 @@ RANGES = {
     "validation_fraction": (0, 0.9),
 }
 
+WIDEST = 2**20
+"""A wider layer would not fit into memory."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -54,6 +58,8 @@ def read_settings(parameters: Mapping[str, Any], *, validated: bool = False) -> 
     _check_ranges(parameters)
     if not _is_count(parameters["batch_size"]):
         raise ValueError(f"batch_size is {parameters['batch_size']!r}; expected a whole number from 1")
+    if not isinstance(parameters["checkpoint"], str | PathLike | None):
+        raise TypeError(f"checkpoint is {parameters['checkpoint']!r}; expected a file's path, or None")
     if not isinstance(parameters["encoder"], nn.Module | None):
         raise TypeError(f"encoder is a {type(parameters['encoder']).__name__}; expected an nn.Module or None")
     if parameters["aim"] is not None and not parameters["validation_fraction"] and not validated:
@@ -105,8 +111,8 @@ def _layers(parameters: Mapping[str, Any], name: str) -> tuple[int, ...]:
     """The widths of the layers: one number, or several."""
     value = parameters[name]
     widths = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else (value,)
-    if not all(map(_is_count, widths)):
-        raise ValueError(f"{name} is {value!r}; expected whole numbers from 1, one for each layer")
+    if not all(_is_count(width) and width <= WIDEST for width in widths):
+        raise ValueError(f"{name} is {value!r}; expected whole numbers from 1 to {WIDEST:,}, one for each layer")
     return tuple(map(int, widths))
 
 

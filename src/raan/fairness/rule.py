@@ -65,7 +65,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         """Either spelling of an aim is read; an unknown one, or an allowance that is no share, is an error."""
-        if self.aim is not None and self.aim != ACCURATE.key:
+        if self.aim is not None and not (isinstance(self.aim, str) and self.aim == ACCURATE.key):
             object.__setattr__(self, "aim", read_aim(self.aim).key)
         object.__setattr__(
             self, "limits", tuple((read_aim(aim, "at_most").key, most) for aim, most in self.limits)

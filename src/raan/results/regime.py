@@ -9,7 +9,7 @@ Regime = Literal["input", "unseen"]
 
 KEPT = {
     **dict.fromkeys(("adult", "meps"), True),
-    **dict.fromkeys(("celeba", "civil_comments", "measuring_hate_speech", "table"), False),
+    **dict.fromkeys(("celeba", "civil_comments", "measuring_hate_speech", "table", "toy"), False),
 }
 """Whether a data set's features hold the attribute unless its options say otherwise: the loaders' defaults."""
 

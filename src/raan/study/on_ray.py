@@ -1,6 +1,7 @@
 """Packs trained by Ray: on the cores of this machine, or on a cluster that is there already."""
 
 import logging
+import socket
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from types import ModuleType
@@ -18,6 +19,14 @@ from raan.study.training import first_stage_name, problem_of, start_of, train_pa
 LOCAL = "local"
 """The address that starts Ray here, for the time of the study."""
 
+PATIENCE = 10
+"""Seconds in which a cluster must answer."""
+
+NOBODY = (
+    "no Ray cluster answers at {}; expected the address of one that runs (ray start --head prints it), auto, or "
+    "local to start one here"
+)
+
 LOOK = 0.5
 """Seconds between two looks at how far packs are."""
 
@@ -34,6 +43,8 @@ class OnRay:
 
     def __call__(self, left: Sequence[Pack], at: At) -> Generator[Ended, None, None]:
         """Each pack's number and records as they end."""
+        if not left:
+            return
         with _connected(self.address) as ray:
             steps = ray.remote(num_cpus=0)(_Steps).remote()
             tasks = _submit(ray, left, steps)
@@ -61,17 +72,26 @@ def _connected(address: str) -> Iterator[ModuleType]:
     if ray.is_initialized():
         yield ray
         return
+    _check_address(address)
     try:
         ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **_settings(address))
     except ConnectionError as error:
-        raise ConnectionError(
-            f"no Ray cluster answers at {address}; expected the address of one that runs (ray start --head prints "
-            "it), auto, or local to start one here"
-        ) from error
+        raise ConnectionError(NOBODY.format(address)) from error
     try:
         yield ray
     finally:
         ray.shutdown()
+
+
+def _check_address(address: str) -> None:
+    """An error where nobody listens: Ray itself would try again for ever."""
+    host, _, port = address.rpartition(":")
+    if not (host and port.isdigit()) or "//" in address:
+        return  # local, auto, or an address of Ray's own kind
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=PATIENCE).close()
+    except (OSError, OverflowError) as error:
+        raise ConnectionError(NOBODY.format(address)) from error
 
 
 def _settings(address: str) -> dict[str, Any]:

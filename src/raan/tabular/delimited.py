@@ -13,6 +13,7 @@ from contextlib import closing
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import pyarrow as pa
@@ -94,11 +95,13 @@ def blocks(
     """
     called = [str(place) for place in range(len(names))]  # names may be empty
     readers: list[Any] = []
+    streams: list[_Stream] = []
     with open_text(file.path, file.encoding) as (text, done):
         try:
+            streams.append(_Stream(_pieces(file, text)))
             readers.append(
                 open_csv(
-                    _Stream(_pieces(file, text)),
+                    streams[0],
                     ReadOptions(column_names=called, block_size=BLOCK),
                     ParseOptions(delimiter=_delimiter(file), newlines_in_values=True),
                     ConvertOptions(
@@ -119,6 +122,8 @@ def blocks(
             # Its thread calls Python, and ends when nobody has the reader any more. An interruption keeps what its
             # frames hold up to the end of the interpreter, which such a thread does not survive.
             readers.clear()
+            for stream in streams:
+                stream.end()
     report(file.size)
 
 
@@ -193,9 +198,20 @@ class _Stream:
 
     def __init__(self, pieces: Iterator[str]) -> None:
         self.pieces, self.rest = pieces, b""
+        self.busy, self.ended = Lock(), False
+
+    def end(self) -> None:
+        """Have no more to give, once arrow's thread is done with what it reads: it must not outlive Python."""
+        self.ended = True
+        with self.busy:
+            self.rest = b""
 
     def read(self, size: int) -> bytes:
-        while len(self.rest) < size and (piece := next(self.pieces, None)) is not None:
+        with self.busy:
+            return b"" if self.ended else self._read(size)
+
+    def _read(self, size: int) -> bytes:
+        while not self.ended and len(self.rest) < size and (piece := next(self.pieces, None)) is not None:
             if "\0" in piece:
                 raise ValueError("a NUL byte")
             self.rest += piece.encode()
