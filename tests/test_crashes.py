@@ -45,7 +45,7 @@ averaging_rate = 0.5
 if sys.platform != "linux":
     pytest.skip("reads /proc, to see which processes are left", allow_module_level=True)
 
-MOMENTS = 50
+MOMENTS = int(os.environ.get("RAAN_KILLS", 50))
 """How often each command is killed by each signal: one moment in each fiftieth of the time that it takes."""
 
 IN_A_ROW = 10
