@@ -15,8 +15,9 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 def commands(page):
     """The commands of a page in their order, without what is said beside them."""
-    blocks = re.findall(r"^```\n(.*?)^```$", page.read_text(), re.M | re.S)
-    return [line.partition(" #")[0].strip() for line in re.findall(r"^raan .*$", "\n".join(blocks), re.M)]
+    blocks = re.findall(r"^```(\w*)[^\n]*\n(.*?)^```$", page.read_text(), re.M | re.S)
+    shown = "\n".join(block for language, block in blocks if not language)
+    return [line.partition(" #")[0].strip() for line in re.findall(r"^raan .*$", shown, re.M)]
 
 
 def pages():

@@ -94,7 +94,7 @@ def _fit_columns(estimator: Any, frame: Any, split: Split) -> Preprocessing:
     """The preprocessing of a frame, by its training rows; the estimator remembers the names of the columns."""
     validate_data(estimator, frame, skip_check_array=True)
     with inputs.naming("X"):
-        return Preprocessing.fit(frame, split.train[0].numpy())
+        return Preprocessing.fit(frame, split.train[0].numpy(), argument="X")
 
 
 def _append(columns: Columns, held: Held) -> Columns:
@@ -149,8 +149,8 @@ def read_held(
     if not isinstance(validation, tuple | list) or len(validation) != 3:
         came = (
             f"is a {type(validation).__name__} of {len(validation)}"
-            if hasattr(validation, "__len__")
-            else "is one"
+            if isinstance(validation, tuple | list)
+            else f"is a {type(validation).__name__}"
         )
         raise InputTypeError(
             Option("validation"), came, "a tuple of three: X, y and sensitive_features of validation rows"
@@ -193,5 +193,5 @@ def _check_classes(classes: Shaped[np.ndarray, "label"], label: Int[np.ndarray, 
     present = np.unique(label)
     if len(present) < 2:
         raise ValueError(
-            f"y holds one class only, {classes[present[0]]!r}, among the rows that weigh; expected at least two"
+            f"y holds one class only, {classes[present[0]]!r}, where sample_weight is above 0; expected two or more"
         )

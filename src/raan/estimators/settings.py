@@ -1,6 +1,6 @@
 """What the parameters of a classifier may be: read when it is fitted, as scikit-learn wants it."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from numbers import Integral, Real
 from os import PathLike
@@ -56,9 +56,10 @@ def read_settings(parameters: Mapping[str, Any], *, validated: bool = False) -> 
     if parameters["aim"] is not None:
         read_aim(parameters["aim"])
     _check_ranges(parameters)
-    if not _is_count(parameters["batch_size"]):
+    if not _is_count(parameters["batch_size"]) or parameters["batch_size"] >= 2**63:
         raise ValueError(f"batch_size is {parameters['batch_size']!r}; expected a whole number from 1")
-    if not isinstance(parameters["checkpoint"], str | PathLike | None):
+    place = parameters["checkpoint"]
+    if not isinstance(place, str | PathLike | None) or "\0" in str(place):
         raise TypeError(f"checkpoint is {parameters['checkpoint']!r}; expected a file's path, or None")
     if not isinstance(parameters["encoder"], nn.Module | None):
         raise TypeError(f"encoder is a {type(parameters['encoder']).__name__}; expected an nn.Module or None")
@@ -110,7 +111,9 @@ def _check_ranges(parameters: Mapping[str, Any]) -> None:
 def _layers(parameters: Mapping[str, Any], name: str) -> tuple[int, ...]:
     """The widths of the layers: one number, or several."""
     value = parameters[name]
-    widths = tuple(value) if isinstance(value, Iterable) and not isinstance(value, str | bytes) else (value,)
+    widths = (
+        tuple(value) if isinstance(value, list | tuple | range) or getattr(value, "ndim", 0) == 1 else (value,)
+    )
     if not all(_is_count(width) and width <= WIDEST for width in widths):
         raise ValueError(f"{name} is {value!r}; expected whole numbers from 1 to {WIDEST:,}, one for each layer")
     return tuple(map(int, widths))

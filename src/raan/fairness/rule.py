@@ -72,7 +72,8 @@ class Rule:
         )
         for name in ("accuracy_drop", "worst_group_drop"):
             value = getattr(self, name)
-            if value is not None and not (is_number(value) and 0 <= value <= 1):
+            optional = name == "worst_group_drop" and value is None
+            if not optional and not (is_number(value) and 0 <= value <= 1):
                 raise InputError(Option(name), f"is {value!r}", "a share from 0 to 1; 0.005 is half a point")
 
     @property

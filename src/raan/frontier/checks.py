@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from raan.errors import InputError, InputTypeError, Option, is_number
+from raan.errors import InputError, InputTypeError, Option, is_number, is_whole
 
 
 def check_parameters(model: Any) -> None:
@@ -17,6 +17,19 @@ def check_parameters(model: Any) -> None:
             f"{type(model.estimator).__name__} gives no probabilities",
             "a classifier with predict_proba",
             "wrap it in sklearn.calibration.CalibratedClassifierCV",
+        )
+    other = model.attribute_estimator
+    if other is not None and (isinstance(other, type) or not hasattr(other, "fit")):
+        raise InputTypeError(
+            Option("attribute_estimator"), f"is {other!r}", "an instance of a classifier, or None"
+        )
+    if not isinstance(model.attribute_at_prediction, bool | np.bool_):
+        raise InputTypeError(
+            Option("attribute_at_prediction"), f"is {model.attribute_at_prediction!r}", "True or False"
+        )
+    if model.random_state is not None and not (is_whole(model.random_state) and model.random_state >= 0):
+        raise InputTypeError(
+            Option("random_state"), f"is {model.random_state!r}", "a whole number from 0, or None"
         )
     if not isinstance(model.factorisation, str) or model.factorisation not in ("chain", "joint"):
         raise InputError(Option("factorisation"), f"is {model.factorisation!r}", "'chain' or 'joint'")

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from raan.errors import InputError, Option
+from raan.errors import InputError, InputTypeError, Option
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
@@ -202,6 +202,10 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 setattr(other, name, value)
         rule = other._rule()
         if at_most is not None:
+            if not isinstance(at_most, Mapping):
+                raise InputTypeError(
+                    Option("at_most"), f"is a {type(at_most).__name__}", "a dict of aims and limits"
+                )
             limits = tuple(at_most.items())
             free = 1.0 if accuracy_drop is UNSET else accuracy_drop
             rule = Rule("accuracy", free, rule.worst_group_drop, margin=rule.margin, limits=limits)
@@ -219,6 +223,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
     def posterior(self, X: Any, *, sensitive_features: Any = None) -> Posterior:
         """P(y, a | x), [row, class, group], averaged over the folds' models."""
         check_is_fitted(self, "weights_")
+        count_rows(X)
         if not self.attribute_at_prediction:
             return average(self.models_, X)
         if sensitive_features is None:

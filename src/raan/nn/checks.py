@@ -6,8 +6,12 @@ from numbers import Real
 from jaxtyping import Int
 from torch import Tensor
 
+from raan.errors import is_whole
 from raan.neighbourhood.balance import has_neighbours
 from raan.nn.columns import Column, check_dense
+
+MOST_KEPT = 10_000
+"""Batches that may be kept beside the current one."""
 
 
 def check_dials(temperature: float, averaging_rate: float, balance: str, scope: str, strength: float) -> None:
@@ -27,8 +31,8 @@ def check_dials(temperature: float, averaging_rate: float, balance: str, scope: 
 
 def check_kept(keep_batches: int) -> None:
     """An error for anything but a number of batches."""
-    if not isinstance(keep_batches, int) or isinstance(keep_batches, bool) or keep_batches < 0:
-        raise ValueError(f"keep_batches is {keep_batches!r}; expected a whole number from 0")
+    if not is_whole(keep_batches) or not 0 <= keep_batches <= MOST_KEPT:
+        raise ValueError(f"keep_batches is {keep_batches!r}; expected a whole number from 0 to {MOST_KEPT:,}")
 
 
 def check_embedding(embedding: Tensor, state: Tensor) -> None:

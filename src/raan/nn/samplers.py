@@ -112,7 +112,7 @@ class GroupBatchSampler(Sampler[list[int]]):
         if batch_size < needed:
             raise ValueError(
                 f"batch_size is {batch_size}; expected at least {needed}: two samples of each of the "
-                f"{len(self._cells)} (class, attribute) cells"
+                f"{len(self._cells)} cells of label and sensitive_features"
                 + (", and room for the rows of unknown attribute" if len(self._others) else "")
             )
         self._batches = self._shortest_epoch()

@@ -166,6 +166,7 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     def predict(self, X: Any) -> np.ndarray:
         """The class of each row; after tuning the second one where its score is above `threshold_`."""
         check_is_fitted(self)
+        count_rows(X)
         if self.threshold_ is not None:
             return np.take(self.classes_, scores(self.estimator_, X) > self.threshold_)
         predicted = self.estimator_.predict(X)

@@ -111,6 +111,8 @@ def aan_weights(
     vectors = _check_embedding(embedding)
     check_lengths(embedding=vectors, label=classes.codes, sensitive_features=groups.codes)
     _check_dials(temperature, balance, strength, tolerance)
+    if not isinstance(return_certificate, bool):
+        raise TypeError(f"return_certificate is {return_certificate!r}; expected True or False")
     codes = classes.codes, groups.codes
     alone = ~has_neighbours(*codes)
     _warn_alone(alone, groups)

@@ -32,6 +32,9 @@ from raan.tabular.words import align, describe_cells, listed
 if TYPE_CHECKING:
     from raan.data.table import Table
 
+LEAST_ROWS = 100
+"""Fewer rows are not worth a split."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Loaded:
@@ -129,7 +132,8 @@ def from_frame(
     drawn by the seed; of a Parquet file whose rows do not fit into memory, as many as do. Whatever looks wrong is
     warned of, and kept in `warnings`.
     """
-    _check_settings(sizes, seed, keep_attribute, rules, layout)
+    _check_settings(sizes, seed, keep_attribute, rules, layout, media)
+    _check_rows(max_rows)
     asked = read_types(types) | media.types
     text = [name for name, kind in asked.items() if kind == "category"]
     whole = read(
@@ -166,14 +170,25 @@ def from_frame(
     return replace(loaded, warnings=warnings)
 
 
-def _check_settings(sizes: object, seed: object, keep_attribute: object, rules: object, layout: object) -> None:
+def _check_rows(max_rows: object) -> None:
+    """An error for anything but a number of rows that can be split, or None."""
+    if max_rows is not None and not (is_whole(max_rows) and cast(int, max_rows) >= LEAST_ROWS):
+        raise InputTypeError(Option("max_rows"), f"is {max_rows!r}", f"a whole number from {LEAST_ROWS}, or None")
+
+
+def _check_settings(
+    sizes: object, seed: object, keep_attribute: object, rules: object, layout: object, media: object
+) -> None:
     """An error for a setting of another kind; the values of the sizes are the split's to judge."""
     several = isinstance(sizes, list | tuple | np.ndarray) and len(sizes) == 3
     if not several or not all(map(is_number, cast(Sequence[object], sizes))):
         raise InputTypeError(Option("sizes"), f"is {sizes!r}", "three numbers: shares, or numbers of rows")
     if not is_whole(seed) or cast(int, seed) < 0:
         raise InputTypeError(Option("seed"), f"is {seed!r}", "a whole number from 0")
-    kinds = (("keep_attribute", keep_attribute, bool), ("rules", rules, Rules), ("layout", layout, Layout))
+    kinds = (
+        *(("keep_attribute", keep_attribute, bool), ("rules", rules, Rules)),
+        *(("layout", layout, Layout), ("media", media, Media)),
+    )
     for name, value, kind in kinds:
         if not isinstance(value, kind):
             raise InputTypeError(Option(name), f"is a {type(value).__name__}", f"a {kind.__name__}")

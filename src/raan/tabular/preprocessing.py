@@ -72,14 +72,16 @@ class Preprocessing:
         types: Mapping[str, Type] | None = None,
         rules: Rules = Rules(),
         layout: Layout = Layout(),
+        argument: str = "frame",
     ) -> Preprocessing:
         """Fit the columns of a frame or file to its training rows, or to all rows if none are given.
 
         Columns that look like identifiers, dates, names or free text are left out, unless `types` names them.
+        Errors call the frame by the name of the `argument` that it was.
         """
         asked = dict(types or {})
         text = [name for name, kind in asked.items() if kind == "category"]
-        sheet = read(frame, missing=rules.missing, text=text, layout=layout)
+        sheet = read(frame, missing=rules.missing, text=text, layout=layout, argument=argument)
         sheet.check_names(asked, "types")
         ignored = expand(sheet, ignore)
         train = np.arange(sheet.rows) if train_rows is None else train_rows
