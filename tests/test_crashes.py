@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
@@ -197,6 +198,7 @@ def test_a_model_whose_saving_is_killed_is_the_old_one_or_the_new_one(kill, tmp_
         model = raan.AANReweighting(LogisticRegression(), strength=strength).fit(X, y, sensitive_features=a)
         model.save(tmp_path / name)
         kinds[name] = states(tmp_path / name)
+    expected = raan.load(tmp_path / "new").predict_proba(X)
     place = tmp_path / "place"
     command = ("-c", SAVE, tmp_path / "old", tmp_path / "new", place)
     with nursery(tmp_path / "nursery", "raan.doors", "raan.reweighting.stored", "skops.io") as run:
@@ -206,7 +208,9 @@ def test_a_model_whose_saving_is_killed_is_the_old_one_or_the_new_one(kill, tmp_
                 found = raan.load(place)
                 assert found.strength in (0.2, 0.9)
             run.run(*command)
-            assert states(place) == kinds["new"]
+            # skops does not write the same bytes twice, and files are named by what they hold: as many, and one model.
+            assert len(states(place)) == len(kinds["new"])
+            assert np.array_equal(raan.load(place).predict_proba(X), expected)
             assert os.listdir(run.temporary) == []
 
 

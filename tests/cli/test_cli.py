@@ -56,7 +56,7 @@ def test_on_adult_every_method_of_the_demo_lifts_the_worst_group_for_little_accu
     for name, (accuracy, _, worst, *_) in rows.items():
         assert worst > plain[2], name
         assert accuracy > plain[0] - 1.5, name
-    assert "The attribute is among the features" in " ".join(result.stdout.split())
+    assert "The attribute is one of the features" in " ".join(result.stdout.split())
 
 
 def test_without_any_data_the_demo_says_so_plainly_and_runs_on_the_toy(tmp_path):

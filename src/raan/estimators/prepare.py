@@ -193,5 +193,5 @@ def _check_classes(classes: Shaped[np.ndarray, "label"], label: Int[np.ndarray, 
     present = np.unique(label)
     if len(present) < 2:
         raise ValueError(
-            f"y holds one class only, {classes[present[0]]!r}, where sample_weight is above 0; expected two or more"
+            f"y holds one class only, {classes[present[0]]!r}, where sample_weight is above 0; expected two"
         )
