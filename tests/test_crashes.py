@@ -208,7 +208,7 @@ def test_a_model_whose_saving_is_killed_is_the_old_one_or_the_new_one(kill, tmp_
                 found = raan.load(place)
                 assert found.strength in (0.2, 0.9)
             run.run(*command)
-            # skops does not write the same bytes twice, and files are named by what they hold: as many, and one model.
+            # skops does not write the same bytes twice, and files are named by what they hold.
             assert len(states(place)) == len(kinds["new"])
             assert np.array_equal(raan.load(place).predict_proba(X), expected)
             assert os.listdir(run.temporary) == []
