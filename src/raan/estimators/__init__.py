@@ -1,4 +1,4 @@
-"""Classifiers with scikit-learn's manners."""
+"""Classifiers that follow scikit-learn's conventions."""
 
 from raan.errors import needing
 

@@ -1,4 +1,4 @@
-"""RAAN with scikit-learn's manners."""
+"""RAAN as a scikit-learn classifier."""
 
 from collections.abc import Sequence
 from os import PathLike

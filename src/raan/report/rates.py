@@ -43,7 +43,7 @@ class Rate:
 
 
 def rates_of(classes: Sequence[str]) -> list[Rate]:
-    """What is told of every group: of two classes the rates of the second, of more each one's recall."""
+    """What is shown of every group: of two classes the rates of the second, of more each one's recall."""
     everyone = tuple(range(len(classes)))
     accuracy = Rate("accuracy", "predicted right, of all", attribute_accuracy, everyone, 1)
     if len(classes) > 2:

@@ -1,4 +1,4 @@
-"""The lines of a delimited text file, as Python's csv reads them: what is wrong with one is told by its number."""
+"""The lines of a delimited text file, as Python's csv reads them: errors name the line."""
 
 import codecs
 import csv
