@@ -25,6 +25,7 @@ class Store:
 
     file: Path
     connection: sqlite3.Connection
+    checked: bool  # whether every vector has a checksum; a store of old may hold some that have none
 
     def known(self, keys: Sequence[bytes]) -> set[bytes]:
         """Those of the keys whose vector is here, and as it was written."""
@@ -32,7 +33,11 @@ class Store:
         return {
             key
             for key, vector, checksum in self._rows(keys)
-            if (len(vector) == width if checksum is None else checksum == _checksum(key, vector))
+            if (
+                not self.checked and len(vector) == width
+                if checksum is None
+                else checksum == _checksum(key, vector)
+            )
         }
 
     def keep(self, keys: Sequence[bytes], vectors: Float32[np.ndarray, "item feature"]) -> None:
@@ -80,12 +85,15 @@ def open_store(file: Path) -> Iterator[Store]:
     try:
         with closing(sqlite3.connect(file, timeout=60)) as connection:  # seconds that another may be writing
             connection.text_factory = bytes  # what damage has made text of is no text
+            if not connection.execute("select count(*) from sqlite_master").fetchone()[0]:
+                connection.execute("pragma user_version = 1")  # all of it will be written with checksums
             for table in TABLES:
                 connection.execute(table)
-            yield Store(file, connection)
+            checked = connection.execute("pragma user_version").fetchone()[0] == 1
+            yield Store(file, connection, checked)
     except sqlite3.OperationalError as error:
         raise OSError(f"{file} cannot be used: {error}") from error
-    except sqlite3.Error as error:
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the second where damage reaches sqlite's own messages
         raise ValueError(
             f"{file} holds no embeddings that can be read ({error}): delete it, and they are made anew"
         ) from error
