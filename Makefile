@@ -5,7 +5,7 @@ READY := .venv/.ready
 WORKERS ?= logical
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all check docs release figures results bench clean
+.PHONY: demo test test-all check docs wheel release figures results bench clean
 
 demo: $(READY)  ## plain training, one threshold, FairFrontier, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
@@ -24,6 +24,9 @@ check: $(READY)  ## ruff, mypy (strict), the layers
 
 docs: $(READY)  ## the site, strictly: a broken link is an error. The gallery is computed on Adult, found or fetched
 	$(if $(wildcard ../shared/data),RAAN_DATA=$${RAAN_DATA:-../shared/data}) $(BIN)/mkdocs build --strict
+
+wheel: $(READY)  ## build the wheel, install it in a clean environment, and use it there
+	$(BIN)/python -m pytest -q -s tests/test_wheel.py
 
 release: $(READY)  ## build wheel and source distribution, check them, try the wheel in a clean environment
 	rm -rf build dist
