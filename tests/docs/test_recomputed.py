@@ -105,7 +105,7 @@ def test_the_smallest_cells_of_table_3_are_as_small_as_the_page_says():
 def test_celeba():
     levels = again.table_in("docs/results/celeba.md", f"{CELEBA}, adam: test rows")
     for method in again.methods_of("celeba", CELEBA, "adam"):
-        choice = again.chosen("celeba", CELEBA, "adam", method, 1)
+        choice = again.chosen("celeba", CELEBA, "adam", method)
         assert_levels(levels[method], "celeba", CELEBA, "adam", method, choice)
 
 

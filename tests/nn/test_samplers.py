@@ -225,7 +225,7 @@ def test_a_batch_size_is_a_whole_number():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (dict(batch_size=7), r"batch_size is 7; expected at least 8: two samples of each of the 4 \(class, attr"),
+        (dict(batch_size=7), r"batch_size is 7; expected at least 8: two samples of each of the 4 cells of"),
         (
             dict(batch_size=8, unknown=True),
             "batch_size is 8; expected at least 9: .* and room for the rows of unknown",
