@@ -39,7 +39,7 @@ WAYS: dict[str, Executor] = {
 }
 
 
-def main(epochs: int = 10) -> None:
+def main(epochs: int = 4) -> None:
     """Time each way, and hold its bytes against those of the first."""
     with tempfile.TemporaryDirectory() as place:
         file = Path(place) / "scaling.toml"
