@@ -1,6 +1,7 @@
 """FairFrontier over a network decides as its own door does on the same posterior."""
 
 import warnings
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -52,12 +53,32 @@ def test_its_decisions_are_those_of_the_door_on_the_same_posterior(trained):
     label, group = (column[split.validation[0]].numpy() for column in (table.label, table.attribute))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of choices that do not hold
-        door = FairFrontier.from_posterior(judging, label, group, worst_group_drop=None)
+        door = FairFrontier.from_posterior(
+            judging, label, group, accuracy_drop=ALLOWANCES[-1], worst_group_drop=None
+        )
         for rule, (aim, drop) in enumerate(product(AIMS, ALLOWANCES)):
             if drop in (0.005, 0.02):
                 chosen = door.choose(aim=aim, accuracy_drop=drop)
                 for part, q in ((decided.validation, judging), (decided.test, judged)):
                     np.testing.assert_array_equal(part[0, rule], chosen.predict_posterior(q))
+
+
+def test_its_largest_allowance_is_a_dial(trained):
+    problem, model, _ = trained
+    rows, aims = problem.split.validation[0], len(AIMS)
+    label = problem.table.label[rows].numpy()
+    usual, free = (
+        replace(METHODS["FairFrontier"], most_lost=most).decide(model, problem.table, problem.split).validation[0]
+        for most in (0.005, 1.0)
+    )
+    assert (len(usual), len(free)) == (3 * aims, (len(ALLOWANCES) + 1) * aims)
+    lost = [(model_right(each, label) - model_right(each[0], label)).min() for each in (usual, free)]
+    assert lost[0] >= -0.005
+    assert lost[1] < -0.03  # at any accuracy, some aim costs more than the usual three points
+
+
+def model_right(decided, label):
+    return (decided == label).mean(-1)
 
 
 def test_its_points_are_its_decisions_counted_and_the_model_stays(trained):

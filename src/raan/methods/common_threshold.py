@@ -8,10 +8,18 @@ from raan.data.table import Table
 from raan.methods.method import GroupUse, Part, Refit, Scope
 from raan.models.model import Model
 
+THRESHOLDS = 199
+"""How many there are to choose from, where the study does not say."""
+
 
 @dataclass(frozen=True)
 class CommonThreshold(Refit):
-    """The first stage's model as it is: in a study whose threshold is a dial, that is all there is to choose."""
+    """The first stage's model as it is: the threshold is all there is to choose."""
+
+    @property
+    def thresholds(self) -> int:
+        """A dial of this method in every study."""
+        return THRESHOLDS
 
     @property
     def scope(self) -> Scope:

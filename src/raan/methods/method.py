@@ -126,6 +126,11 @@ class Refit(Debiasing, Protocol):
         """The model of each run, fitted anew."""
         ...
 
+    @property
+    def thresholds(self) -> int:
+        """Common thresholds at which its decisions are counted even in a study where they are no dial."""
+        return 0
+
     def decide(self, model: Model, table: Table, split: Split) -> Decisions | None:
         """Decisions that are not the model's own, several for each run; None where the model decides."""
         return None

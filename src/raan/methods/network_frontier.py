@@ -13,7 +13,7 @@ from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import ALLOWANCES, CONFIDENCE, Rule, margin_of
-from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute
+from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute, hyperparameter
 from raan.models.model import Model
 from raan.models.outputs import outputs
 
@@ -30,6 +30,13 @@ class NetworkFrontier(Refit):
     training rows. The weights are those that FairFrontier takes for every aim and allowance, with its margin and
     without a floor for the worst group; the plain ones where a choice does not hold on rows that did not make it.
     """
+
+    most_lost: float = hyperparameter(ALLOWANCES[-1], most=1.0)  # the largest of its allowances
+
+    @property
+    def allowances(self) -> list[float]:
+        """The losses of accuracy that it has weights for."""
+        return sorted({*(drop for drop in ALLOWANCES if drop < self.most_lost), self.most_lost})
 
     @property
     def scope(self) -> Scope:
@@ -49,7 +56,8 @@ class NetworkFrontier(Refit):
         """What the weights decide: of each run as many decisions as there are aims and allowances."""
         check_attribute(self, table)
         train, validation, test = (_parts(model, table, rows) for rows in split)
-        runs = [_decide(*each, table.attributes) for each in zip(train, validation, test, strict=True)]
+        parts = zip(train, validation, test, strict=True)
+        runs = [_decide(*each, table.attributes, self.allowances) for each in parts]
         return Decisions(*(np.stack(part) for part in zip(*runs, strict=True)))
 
 
@@ -74,7 +82,7 @@ def _parts(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> list[_Pa
     return [_Part(*each) for each in zip(*(column.numpy(force=True) for column in columns), strict=True)]
 
 
-def _decide(train: _Part, validation: _Part, test: _Part, groups: int) -> Decisions:
+def _decide(train: _Part, validation: _Part, test: _Part, groups: int, allowances: Sequence[float]) -> Decisions:
     """The classes of one run's validation and test rows under the weights of every aim and allowance."""
     from raan.frontier.decide import Judge, decide
     from raan.frontier.estimator import PARTS
@@ -84,7 +92,7 @@ def _decide(train: _Part, validation: _Part, test: _Part, groups: int) -> Decisi
     judging, judged = (_posterior(chain, part) for part in (validation, test))
     label, group = validation.label, validation.attribute
     fold = stratified_folds(label * (groups + 1) + group + 1, PARTS, 0)
-    weights = list(_weights(Judge(judging, label, group, fold, PARTS)))
+    weights = list(_weights(Judge(judging, label, group, fold, PARTS), allowances))
     return Decisions(*(np.stack([decide(q, each) for each in weights]).astype(np.int8) for q in (judging, judged)))
 
 
@@ -108,14 +116,14 @@ def _posterior(chain: "Chain", part: _Part) -> "Posterior":
     return np.stack([part.probability[:, [y]] * chain.within(part.embedding, y) for y in classes], axis=1)
 
 
-def _weights(judge: "Judge") -> "Iterator[Float[np.ndarray, 'label group']]":
+def _weights(judge: "Judge", allowances: Sequence[float]) -> "Iterator[Float[np.ndarray, 'label group']]":
     """The weights that FairFrontier takes, aims outermost."""
     from raan.frontier.promise import promise
     from raan.frontier.search import search
 
     margin = margin_of(CONFIDENCE)
-    tried = search(judge, Rule(margin=margin))
+    tried = search(judge, Rule(accuracy_drop=allowances[-1], margin=margin))
     plain = tried.counts[0].sum(0)
-    for aim, drop in product(AIMS, ALLOWANCES):
+    for aim, drop in product(AIMS, allowances):
         rule = Rule(aim, drop, margin=margin).judged_by(plain)
         yield tried.weights[tried.choose(rule) if promise(tried, rule).holds(rule) else 0]

@@ -45,7 +45,8 @@ def regime_of_all(records: Iterable[Record]) -> Regime | None:
 
 def dial_of(records: Iterable[Record]) -> str:
     """Whether the threshold was a dial of these runs, in a sentence; nothing where it was not."""
-    if not any(record.threshold for record in records):
+    trained = (record for record in records if record.configuration.get("method") != "Plain + threshold")
+    if not any(record.threshold for record in trained):
         return ""
     return "The decision threshold, one for all groups, is a dial of every method, chosen on validation rows."
 

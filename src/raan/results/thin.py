@@ -1,5 +1,7 @@
 """Which of a run's many decisions its record keeps: all that a reader may come to choose."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from jaxtyping import Float, Int
 
@@ -14,12 +16,13 @@ MARGINS = (0.0, margin_of(CONFIDENCE))
 def worth_keeping(
     validation: Float[np.ndarray, "point run label attribute prediction"],
     switched: Float[np.ndarray, "point run label attribute"],
+    allowances: Sequence[float] = ALLOWANCES,
 ) -> list[Int[np.ndarray, "kept"]]:
     """For each run the places of its first point, which is the reference, and of those that some rule takes.
 
-    The rules are those of every aim and every one of ALLOWANCES, with and without a margin; of equally good points
-    the most accurate is kept, and of these the first. Who chooses by such a rule from the kept points of several
-    runs chooses as well as from all of them.
+    The rules are those of every aim and allowance, with and without a margin; of equally good points the most
+    accurate is kept, and of these the first. Who chooses by such a rule from the kept points of several runs
+    chooses as well as from all of them.
     """
     right = accuracy(validation)
     error, _ = paired_errors(validation, validation[0], switched)
@@ -28,7 +31,7 @@ def worth_keeping(
         loss = aim.loss_of(validation)
         for margin in MARGINS:
             spared = right - margin * error
-            taken += [_best(loss, right, spared >= right[0] - drop - HAIR) for drop in ALLOWANCES]
+            taken += [_best(loss, right, spared >= right[0] - drop - HAIR) for drop in allowances]
     return [np.unique(places) for places in np.stack(taken, axis=1)]
 
 

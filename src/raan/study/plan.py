@@ -45,6 +45,7 @@ class Pack:
     second: Stage
     candidates: tuple[Candidate, ...]
     seeds: tuple[int, ...]
+    accuracy_drop: float = 0.0  # the study's own allowance: what it takes is kept, whatever it is
 
     @cached_property
     def runs(self) -> tuple[str, ...]:
@@ -82,7 +83,7 @@ def describe_stage(stage: Stage) -> dict[str, Any]:
 def packs(study: Study, size: int = PACK) -> list[Pack]:
     """The study's packs, in the order of its file; they depend on nothing but the study."""
     return [
-        Pack(study.results, data, style, study.first, study.second, together, seeds)
+        Pack(study.results, data, style, study.first, study.second, together, seeds, study.select.accuracy_drop)
         for style, data, entry in product(study.styles, study.data, study.methods)
         for seeds in _seeds(study, data)
         for together in _together(list(candidates(entry, study)), max(1, size // len(seeds)))

@@ -16,7 +16,7 @@ import torch
 
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.dataset import Problem
-from raan.fairness.rule import LAST, Rule
+from raan.fairness.rule import ALLOWANCES, LAST, Rule
 from raan.files.write import write_whole
 from raan.methods.method import Refit
 from raan.models.model import Architecture, Model, linear, mlp
@@ -144,6 +144,8 @@ def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
         "classes": problem.table.class_names,
         "attributes": problem.table.attribute_names,
     }
+    runs = product(pack.candidates, pack.seeds)
+    paths = paths_of(trained.path.points, pack.accuracy_drop)
     return [
         Record(
             run=pack.runs[number],
@@ -155,16 +157,17 @@ def _records(pack: Pack, problem: Problem, trained: Trained) -> list[Record]:
             **path,
             **common,
         )
-        for number, ((candidate, seed), path) in enumerate(
-            zip(product(pack.candidates, pack.seeds), paths_of(trained.path.points), strict=True)
-        )
+        for number, ((candidate, seed), path) in enumerate(zip(runs, paths, strict=True))
     ]
 
 
-def paths_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
-    """Each run's path as its record has it: every point, or of many decisions at each those worth keeping."""
+def paths_of(points: Sequence[Point], accuracy_drop: float = 0.0) -> Iterator[dict[str, Any]]:
+    """Each run's path as its record has it: every point, or of many decisions at each those worth keeping.
+
+    Those are what rules of the usual allowances take, and of the one given.
+    """
     if any(point.decided for point in points):
-        yield from _thinned(points)
+        yield from _thinned(points, sorted({*ALLOWANCES, accuracy_drop}))
         return
     step = [point.step for point in points]
     validation = np.stack([point.validation_counts for point in points])
@@ -173,12 +176,12 @@ def paths_of(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
         yield {"step": step, "validation": flatten(validation[:, run]), "test": flatten(test[:, run])}
 
 
-def _thinned(points: Sequence[Point]) -> Iterator[dict[str, Any]]:
+def _thinned(points: Sequence[Point], allowances: Sequence[float]) -> Iterator[dict[str, Any]]:
     """Each run's decisions that are worth keeping, the start's first."""
     several = [_as_decided(point) for point in points]
     every = Decided(*(np.concatenate(part, axis=1).swapaxes(0, 1) for part in zip(*several, strict=True)))
     step = np.repeat([point.step for point in points], [each.threshold.shape[1] for each in several])
-    for run, kept in enumerate(worth_keeping(every.validation, every.switched)):
+    for run, kept in enumerate(worth_keeping(every.validation, every.switched, allowances)):
         threshold = every.threshold[kept, run].tolist()
         yield {
             "step": step[kept].tolist(),

@@ -113,7 +113,7 @@ def _refit(
     method: Refit, model: Model, table: Table, split: Split, seeds: Sequence[int], schedule: Schedule
 ) -> Iterator[State]:
     """The model as it came, and fitted anew; where the method decides by more than a model, its decisions too."""
-    watch = schedule.watch(model, table, split)
+    watch = replace(schedule, thresholds=schedule.thresholds or method.thresholds).watch(model, table, split)
     for step, here in enumerate((model, method.refit(model, table, split, seeds))):
         moments, at = schedule.update.start(here.parameters), watch(step, here)
         decisions = method.decide(here, table, split) if step else None
