@@ -12,7 +12,6 @@ import argparse
 import json
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
@@ -30,7 +29,7 @@ from raan.data.split import Split, split, stack
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.files.write import write_whole
-from raan.methods import ERM, RAAN, ExactRAAN, GroupDRO, Method, Scope
+from raan.methods import ERM, RAAN, GroupDRO, Method, Scope
 from raan.models.model import Model, mlp
 from raan.models.modules import ModuleEncoder
 from raan.models.outputs import outputs
@@ -46,10 +45,10 @@ RESULTS = Path(__file__).parents[1] / "results" / "celeba-end-to-end.jsonl"
 IMAGES = 10_000
 SIZES = (6000, 1000, 3000)  # train, validation, test, drawn by seed: the splits of the study `celeba`
 SEEDS = (0, 1, 2)
-SIZE = (48, 40)  # height and width of an image; it comes with 109 x 89
+SIZE = (32, 28)  # height and width of an image; it comes with 109 x 89
 BATCH = 190  # the paper's
-FIRST_EPOCHS, FIRST_RATE, WEIGHT_DECAY, SHIFT = 12, 1e-3, 0.05, 4
-SECOND_EPOCHS, POINTS = 1, 3  # an epoch sees every training image and its mirror image
+FIRST_EPOCHS, FIRST_RATE, WEIGHT_DECAY, SHIFT = 10, 1e-3, 0.05, 3
+SECOND_EPOCHS, POINTS = 1, 3
 # Of the whole ResNet. Settled on validation rows: at 3e-4, Adam-style, Vanilla lost eight points of them at once.
 RATES: dict[Style, tuple[float, ...]] = {"adam": (3e-5, 1e-5), "sgd": (1e-2, 1e-3)}
 SMALL_RATES: dict[Style, tuple[float, ...]] = {"adam": (1e-3, 1e-4), "sgd": (1e-1, 1e-2)}  # of heads and MLPs
@@ -59,21 +58,10 @@ Features = Literal["end to end", "frozen"]
 FEATURES: tuple[Features, ...] = ("end to end", "frozen")
 
 
-@dataclass(frozen=True)
-class FixedRAAN(ExactRAAN):
-    """The whole model trained with exact weights of the first stage's embedding: affinities that stay."""
-
-    @property
-    def scope(self) -> Scope:
-        """The model."""
-        return Scope.MODEL
-
-
 METHODS: dict[str, Method] = {
     "Vanilla": ERM(),
     "RAAN": RAAN(scope=Scope.HEAD),
     "RL-RAAN": RAAN(scope=Scope.MODEL),
-    "RL-RAAN, fixed affinities": FixedRAAN(),
     "GroupDRO": GroupDRO(),
 }
 
@@ -108,17 +96,10 @@ class Start(NamedTuple):
 
 @cache
 def images() -> Table:
-    """Every image as a row of numbers from -2 to 2, and after all of them their mirror images."""
+    """Every image as a row of numbers from -2 to 2."""
     faces = celeba()
-    pixels = faces.pixels(range(IMAGES), SIZE)
-    both = torch.cat([pixels, pixels.flip(-1)]).flatten(1)
-    return Table(
-        both.float().div_(63.75).sub_(2),
-        faces.label.repeat(2),
-        faces.attribute.repeat(2),
-        faces.class_names,
-        faces.attribute_names,
-    )
+    pixels = faces.pixels(range(IMAGES), SIZE).flatten(1).float().div_(63.75).sub_(2)
+    return Table(pixels, faces.label, faces.attribute, faces.class_names, faces.attribute_names)
 
 
 @cache
@@ -131,9 +112,7 @@ def start(features: Features, seed: int) -> Start:
         plain = first_stage(mlp(table), table, parts, [seed], Schedule(epochs=5, batch_size=BATCH))
         return Start(plain.last, table, parts)
     table = images()
-    net = kept(table, parts.train[0], seed)
-    mirrored = parts._replace(train=torch.cat([parts.train, parts.train + IMAGES], dim=1))
-    return Start(as_model(net), table, mirrored)
+    return Start(as_model(kept(table, parts.train[0], seed)), table, parts)
 
 
 def kept(table: Table, train: Int[Tensor, "train"], seed: int) -> ResNet18:
@@ -154,20 +133,19 @@ def train_plainly(
     image: Float[Tensor, "row 3 height width"], label: Int[Tensor, "row"], train: Int[Tensor, "train"], seed: int
 ) -> ResNet18:
     """A ResNet-18 by cross-entropy on mirrored and shifted images, BatchNorm in training mode."""
-    net = resnet18(2, seed)
+    net = resnet18(2, seed).to(memory_format=torch.channels_last)  # a fifth quicker on processors
     steps = FIRST_EPOCHS * -(-len(train) // BATCH)
     descent = torch.optim.AdamW(net.parameters(), FIRST_RATE, weight_decay=WEIGHT_DECAY)
     rates = torch.optim.lr_scheduler.OneCycleLR(descent, FIRST_RATE, total_steps=steps, pct_start=0.25)
     for epoch in range(FIRST_EPOCHS):
         rng = stream(seed, "images", epoch)
         for rows in torch.split(train[torch.from_numpy(rng.permutation(len(train)))], BATCH):
-            with torch.autocast("cpu", torch.bfloat16):
-                logit = net(augment(image[rows], rng))
+            logit = net(augment(image[rows], rng).contiguous(memory_format=torch.channels_last))
             descent.zero_grad()
-            torch.autograd.backward(nn.functional.cross_entropy(logit.float(), label[rows]))
+            torch.autograd.backward(nn.functional.cross_entropy(logit, label[rows]))
             descent.step()
             rates.step()
-    return net.eval()
+    return net.to(memory_format=torch.contiguous_format).eval()
 
 
 def augment(image: Float[Tensor, "row 3 height width"], rng: np.random.Generator) -> Tensor:
@@ -184,13 +162,13 @@ def augment(image: Float[Tensor, "row 3 height width"], rng: np.random.Generator
 
 
 def as_model(net: ResNet18) -> Model:
-    """The network as the engine takes it: an encoder of eval mode, its last layer as the head; bfloat16 inside."""
+    """The network as the engine takes it: an encoder of eval mode, its last layer as the head."""
     assert isinstance(net.fc, nn.Linear)
     last = [net.fc.weight.detach().T.flatten(), net.fc.bias.detach()]
     net.fc = nn.Identity()
     encoder = ModuleEncoder(net, (3, *SIZE))
     parameters = torch.cat([torch.from_numpy(encoder.draw(np.random.default_rng())).float(), *last])
-    return Model(encoder, Stack((WIDTHS[-1], 2)), parameters.unsqueeze(0), precision=torch.bfloat16)
+    return Model(encoder, Stack((WIDTHS[-1], 2)), parameters.unsqueeze(0))
 
 
 # The second stage.

@@ -65,25 +65,14 @@ def _with_results() -> list[Path]:
 
 @cache
 def _content(file: Path) -> Content:
-    """What a study's report is made from: its runs, and plain training with a threshold where that was run."""
-    beside = _beside(file)
-    whole = load([file, beside] if beside else [file], results=RESULTS)
-    return replace(whole, title=read_study(file).title)
-
-
-def _beside(file: Path) -> Path | None:
-    """The runs of benchmarks.threshold that stand beside a study's own."""
-    path = RESULTS / f"{file.stem}-threshold.jsonl.gz"
-    return path if path.exists() else None
+    """What a study's report is made from."""
+    return replace(load([file], results=RESULTS), title=read_study(file).title)
 
 
 def _page(file: Path) -> str:
     """A study's report in Markdown, with the command that makes it."""
-    name = file.stem
-    text, beside = markdown_report(_content(file)), _beside(file)
-    more = f" {beside.relative_to(ROOT)}" if beside else ""
-    runs = f"`raan study {name}`" + (", `python -m benchmarks.threshold`" if beside else "")
-    return f"{text}\nMade by {runs} and `raan report {name}{more} --format md`.\n"
+    name, text = file.stem, markdown_report(_content(file))
+    return f"{text}\nMade by `raan study {name}` and `raan report {name} --format md`.\n"
 
 
 def _index() -> str:
@@ -196,24 +185,30 @@ def _filled(text: str, name: str, table: str) -> str:
 def _summary(file: Path) -> Iterator[str]:
     """A row for each method: its worst group in every data set and style, what was lost, the paper's beside it."""
     content = _content(file)
-    readings = readings_of(content)
+    readings, paper = readings_of(content), content.paper or {}
     names = dict.fromkeys(name for reading in readings for name in reading.comparison.methods)
-    yield "| ± s.d. (lost) | " + " | ".join(f"{reading.name} | the paper" for reading in readings) + " |"
-    yield "|---" * (1 + 2 * len(readings)) + "|"
+    titles = [title for reading in readings for title in (reading.name, *["the paper"] * bool(paper))]
+    yield f"| ± s.d. (lost) | {' | '.join(titles)} |"
+    yield "|---" * (1 + len(titles)) + "|"
     for name in names:
-        cells = [cell for reading in readings for cell in _cells(reading, name, content.paper or {})]
-        yield f"| {name} | " + " | ".join(cells) + " |"
+        cells = [
+            cell for reading in readings for cell in (_own(reading, name), *_papers(reading, name, paper) * bool(paper))
+        ]
+        yield f"| {name} | {' | '.join(cells)} |"
 
 
-def _cells(reading: Reading, name: str, paper: Paper) -> tuple[str, str]:
-    """Ours, in brackets the points of accuracy lost on test rows, and the paper's."""
-    comparison = reading.comparison
-    theirs = paper.get((comparison.data, comparison.style, name))
-    paper_says = f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
+def _own(reading: Reading, name: str) -> str:
+    """What a method reaches, and in brackets the points of accuracy lost on test rows."""
     if name not in reading.chosen:
-        return "", paper_says
+        return ""
     choice = reading.chosen[name]
-    return f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})", paper_says
+    return f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})"
+
+
+def _papers(reading: Reading, name: str, paper: Paper) -> tuple[str]:
+    """What the paper prints for it."""
+    theirs = paper.get((reading.comparison.data, reading.comparison.style, name))
+    return (f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else "",)
 
 
 def main() -> None:

@@ -19,8 +19,20 @@ def runs_of(name):
     with gzip.open(RESULTS / f"{name}.jsonl.gz", "rt", encoding="utf-8") as lines:
         for run in map(json.loads, lines):
             key = run["data"], run["style"], run["method"], run["seed"]
-            found.setdefault(key, []).append((run, *(measured(run[part]) for part in ("validation", "test"))))
+            parts = (counted(run, part) for part in ("validation", "test"))
+            found.setdefault(key, []).append((run, *(measured(part) for part in parts)))
     return found
+
+
+def counted(run, part):
+    """The counts of each point, [label, attribute or unknown, prediction]; of many thresholds only the second
+    class's are in the file, for cells that have rows."""
+    if "cells" not in run:
+        return run[part]
+    sizes = np.array(run["cells"][part])
+    second = np.zeros((len(run[part]), len(sizes)), dtype=int)
+    second[:, sizes > 0] = run[part]
+    return np.stack([sizes - second, second], axis=-1).reshape(len(second), -1)
 
 
 def measured(path):
@@ -46,27 +58,38 @@ def seeds_of(name, data, style, method):
     return sorted(seed for d, s, m, seed in runs_of(name) if (d, s, m) == (data, style, method))
 
 
-def pick(runs, allowed):
+def standard_errors(run, validation):
+    """The standard error of each point's accuracy less the start's, in percent, over the same validation rows."""
+    rows = np.sum(run["cells"]["validation"])
+    moved = np.array([sum(cells) for cells in run["switched"]]) / rows
+    gained = (validation[:, 0] - validation[0, 0]) / 100
+    return 100 * np.sqrt(np.maximum(moved - gained**2, 0) / rows)
+
+
+def pick(runs, allowed, margin=None):
     """The run and point with the best worst group on validation rows that loses no more; the start if none does.
 
-    Of equally good ones the earliest point, and of those the first configuration.
+    Of equally good ones the earliest point, and of those the first configuration. With a margin, so many standard
+    errors of the loss are to spare, and of equally good ones the most accurate is taken first.
     """
     best = None
-    for number, (_, validation, _) in enumerate(runs):
-        for point in np.flatnonzero(validation[:, 0] >= validation[0, 0] - allowed - 1e-7):
-            rank = (-validation[point, 1], point, number)
+    for number, (run, validation, _) in enumerate(runs):
+        spare = 0 if margin is None else margin * standard_errors(run, validation)
+        for point in np.flatnonzero(validation[:, 0] - spare >= validation[0, 0] - allowed - 1e-7):
+            right = 0 if margin is None else -round(validation[point, 0], 9)
+            rank = (-round(validation[point, 1], 9), right, point, number)
             if best is None or rank < best:
                 best = rank
-    return (best[2], best[1]) if best else (0, 0)
+    return (best[3], best[2]) if best else (0, 0)
 
 
 @cache
-def chosen(name, data, style, method, allowed=0.5):
+def chosen(name, data, style, method, allowed=0.5, margin=None):
     """Test metrics, [seed, metric]: what the rule takes for each seed on validation rows."""
     rows = []
     for seed in seeds_of(name, data, style, method):
         runs = runs_of(name)[data, style, method, seed]
-        number, point = pick(runs, allowed)
+        number, point = pick(runs, allowed, margin)
         rows.append(runs[number][2][point])
     return np.array(rows)
 

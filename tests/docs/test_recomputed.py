@@ -2,6 +2,7 @@
 
 import json
 import re
+from statistics import NormalDist
 
 import numpy as np
 import pytest
@@ -11,13 +12,15 @@ import recomputed as again
 TABLE_2 = [(data, style) for style in ("adam", "sgd") for data in ("meps", "adult")]
 TABLE_3 = [f"{name} (Measuring Hate Speech)" for name in ("Black", "Muslim", "NeuroDiv", "LGBTQ")]
 CELEBA = "CelebA, first 10,000 images"
-THRESHOLD = "Plain + threshold"
+MARGIN = NormalDist().inv_cdf(0.9)
+EQUAL = [
+    *(("equal-budgets", data, "adam", 0.5, MARGIN) for data in ("meps", "adult")),
+    *(("equal-budgets-unseen", data, "adam", 0.5, MARGIN) for data in ("meps without race", "adult without gender")),
+    *(("equal-budgets-sgd", data, "sgd", 0.5, MARGIN) for data in ("meps", "adult")),
+    *(("equal-budgets-text", data, "adam", 100, None) for data in TABLE_3),
+    ("equal-budgets-celeba", CELEBA, "adam", 0.5, MARGIN),
+]
 SHOWN = ("accuracy %", "worst group %", "DP gap %", "EO gap %", "EOpp gap %")
-
-
-def held(method):
-    """The results file that holds a row of Table 2."""
-    return "table-2-threshold" if method == THRESHOLD else "table-2"
 
 
 def spread(values):
@@ -38,11 +41,11 @@ def assert_levels(printed, name, data, style, method, choice):
 
 def test_the_papers_table_2():
     table = again.table_in("docs/the-papers-tables.md", "<!-- results of table-2 -->")
-    methods = [*again.methods_of("table-2", "meps", "adam"), THRESHOLD]
+    methods = again.methods_of("table-2", "meps", "adam")
     assert list(table) == methods
     for data, style in TABLE_2:
         for method in methods:
-            choice = again.chosen(held(method), data, style, method)
+            choice = again.chosen("table-2", data, style, method)
             shown, in_brackets = re.fullmatch(r"(.*) \((.*)\)", table[method][f"{data}, {style}"]).groups()
             assert shown == spread(choice[:, 1])
             assert float(in_brackets) == pytest.approx(lost("table-2", data, style, choice), abs=0.00501)
@@ -52,8 +55,8 @@ def test_the_papers_table_2():
 def test_the_page_of_table_2(data, style):
     page = "docs/results/table-2.md"
     levels = again.table_in(page, f"{data}, {style}: test rows")
-    for method in (*again.methods_of("table-2", data, style), THRESHOLD):
-        choice = again.chosen(held(method), data, style, method)
+    for method in again.methods_of("table-2", data, style):
+        choice = again.chosen("table-2", data, style, method)
         assert_levels(levels[method], "table-2", data, style, method, choice)
     losses = again.table_in(page, f"{data}, {style}: worst group in percent at so many points")
     for method, loss in ((m, x) for m in ("RL-RAAN", "GroupDRO", "RAAN", "Vanilla") for x in (0.5, 1, 2)):
@@ -102,11 +105,28 @@ def test_the_smallest_cells_of_table_3_are_as_small_as_the_page_says():
             assert f"{span} {part} rows" in said
 
 
-def test_celeba():
-    levels = again.table_in("docs/results/celeba.md", f"{CELEBA}, adam: test rows")
-    for method in again.methods_of("celeba", CELEBA, "adam"):
-        choice = again.chosen("celeba", CELEBA, "adam", method)
-        assert_levels(levels[method], "celeba", CELEBA, "adam", method, choice)
+@pytest.mark.parametrize("style", ["adam", "sgd"])
+def test_celeba(style):
+    levels = again.table_in("docs/results/celeba.md", f"{CELEBA}, {style}: test rows")
+    for method in again.methods_of("celeba", CELEBA, style):
+        choice = again.chosen("celeba", CELEBA, style, method)
+        assert_levels(levels[method], "celeba", CELEBA, style, method, choice)
+
+
+@pytest.mark.parametrize(("name", "data", "style", "allowed", "margin"), EQUAL)
+def test_equal_budgets(name, data, style, allowed, margin):
+    levels = again.table_in(f"docs/results/{name}.md", f"{data}, {style}: test rows")
+    brief = again.table_in("docs/the-papers-tables.md", f"<!-- results of {name} -->")
+    methods = again.methods_of(name, data, style)
+    assert list(brief) == methods
+    for method in methods:
+        given = len(again.configurations(name, data, style, method))
+        assert given == (1 if method in ("Plain + threshold", "FairFrontier") else 15)
+        choice = again.chosen(name, data, style, method, allowed, margin)
+        assert_levels(levels[method], name, data, style, method, choice)
+        shown, in_brackets = re.fullmatch(r"(.*) \((.*)\)", brief[method][f"{data}, {style}"]).groups()
+        assert shown == spread(choice[:, 1])
+        assert float(in_brackets) == pytest.approx(lost(name, data, style, choice), abs=0.00501)
 
 
 def test_the_readmes_table_of_fair_frontier():
