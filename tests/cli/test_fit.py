@@ -72,7 +72,7 @@ def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colo
         "accuracy of f",
         "Out of fold, new rows were promised a demographic-parity gap of",
         "This model does not see sex: new rows need not state it.",
-        "With sex known at prediction and a threshold for each group",
+        "with a threshold for each group, the demographic-parity gap promised out of fold would be",
         f"raan choose {out} --out NEW --aim",
     ):
         assert word in shown, word

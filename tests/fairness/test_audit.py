@@ -299,6 +299,20 @@ def test_the_table_is_aligned_plain_text():
     assert lines[lines.index("Fewer than 30 samples, read with care:") + 1] == "  group 'c' (5)"
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_the_table_of_groups_is_too_wide_its_rates_stand_below_one_another(classes):
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, classes, (2, 600))
+    found = audit(y_true, y_pred, rng.choice(["first", "second"], 600), replicates=20)
+    assert found.to_text(120) == str(found)
+    text = found.to_text(80)
+    assert all(len(line) <= 80 for line in text.splitlines()[1:])
+    for group in found.groups:
+        for rates in group.rates:
+            for each in (rates.selection_rate, rates.true_positive_rate, rates.false_positive_rate):
+                assert str(each) in text
+
+
 def test_a_group_of_many_classes_is_named_on_its_first_line_only():
     rng = np.random.default_rng(0)
     lines = str(audit(*rng.integers(0, 3, (2, 300)), ["a", "b"] * 150)).splitlines()

@@ -107,7 +107,9 @@ def audit(
     if as_json:
         sys.stdout.write(json.dumps({**found.to_dict(), **_compared(held)}, ensure_ascii=False) + "\n")
     elif not quiet:
-        console.print(f"{found}\n\n{found.reading}", markup=False, highlight=False, soft_wrap=True)
+        text = found.to_text(console.width) if console.is_terminal else str(found)
+        wrap: Any = {"soft_wrap": not console.is_terminal}
+        console.print(f"{text}\n\n{found.reading}", markup=False, highlight=False, **wrap)
         _show_held(held)
     if fail_above is not None:
         _judge(found, metric, fail_above)

@@ -97,8 +97,15 @@ class Audit:
         return {name: _jsonable(value) for name, value in {**found, "small": self.small}.items()}
 
     def __str__(self) -> str:
-        tables = (_overall_table(self), _group_table(self), _cell_table(self))
-        return "\n\n".join([_title(self), *map(_aligned, tables), *_notes(self)])
+        return self.to_text()
+
+    def to_text(self, width: float = math.inf) -> str:
+        """The tables as text, with tables no wider than `width` as far as names allow; notes are not wrapped."""
+        groups = [_aligned(_group_table(self))]
+        if max(map(len, groups[0].splitlines())) > width:
+            groups = [_aligned(_count_table(self)), _aligned(_rate_table(self))]
+        tables = (_aligned(_overall_table(self)), *groups, _aligned(_cell_table(self)))
+        return "\n\n".join([_title(self), *tables, *_notes(self)])
 
 
 def _jsonable(value: Any) -> Any:
@@ -148,6 +155,28 @@ def _group_table(audit: Audit) -> list[list[str]]:
             measured = (rates.selection_rate, rates.true_positive_rate, rates.false_positive_rate)
             rows.append([*own, rates.label, *map(str, measured)])
             own = ["", "", ""]
+    return rows
+
+
+def _count_table(audit: Audit) -> list[list[str]]:
+    rows = ([group.name, f"{group.count:9,}", str(group.accuracy)] for group in audit.groups)
+    return [["group", "    count", "accuracy"], *rows]
+
+
+def _rate_table(audit: Audit) -> list[list[str]]:
+    """The rates of `_group_table` below one another: one line for each class, rate and group."""
+    names = {
+        "selected": "selection_rate",
+        "true positives": "true_positive_rate",
+        "false positives": "false_positive_rate",
+    }
+    rows = [["class", "", "group", ""]]
+    for place, rates in enumerate(audit.groups[0].rates):
+        for title, name in names.items():
+            own = [rates.label, title]
+            for group in audit.groups:
+                rows.append([*own, group.name, str(getattr(group.rates[place], name))])
+                own = ["", ""]
     return rows
 
 

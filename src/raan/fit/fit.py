@@ -90,8 +90,10 @@ def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[Rows, float]:
         tell_seconds(kind, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
         seconds = tell_seconds(kind, rows)
     some = fit_in_time(seconds, rows, FIRST_SHARE * clock.left)
-    clock.plan(clock.left)
-    return some, seconds(len(some.training))
+    first = seconds(len(some.training))
+    # Networks alone use up the time; without them only a second family is to come.
+    clock.plan(clock.left if is_installed("torch") else first + NEXT_SHARE * max(clock.left - first, 0.0))
+    return some, first
 
 
 def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:

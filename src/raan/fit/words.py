@@ -118,10 +118,17 @@ def _regime(outcome: Outcome) -> Iterator[str]:
     if rule.goal.key in facts.known and asked == facts.known_rule:
         other = 100 * facts.known[rule.goal.key]
         now = 100 * outcome.promise.metrics[rule.goal.metric].value
-        yield (
-            f"With {crossed} known at prediction and a threshold for each group, the {rule.goal.title} promised "
-            f"out of fold would be {other:.1f} instead of {now:.1f} %; in some places that is against the law."
-        )
+        if rule.goal.gain(other - now) > 0:
+            yield (
+                f"If {crossed} were known at prediction, with a threshold for each group, the {rule.goal.title} "
+                f"promised out of fold would be {other:.1f} instead of {now:.1f} %; in some places using it is "
+                "against the law."
+            )
+        else:
+            yield (
+                f"Knowing {crossed} at prediction would not help: with a threshold for each group, the "
+                f"{rule.goal.title} promised out of fold would be {other:.1f} %, and is {now:.1f} % without."
+            )
 
 
 def group_accuracies(outcome: Outcome, place: int) -> dict[str, float | None]:

@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from raan.fairness.aims import ACCURATE
+from raan.fairness.aims import ACCURATE, MEASURES
 from raan.fairness.bootstrap import Estimate, estimate
 from raan.fairness.counts import resample
 from raan.fairness.metrics import NAMES, accuracy, measure
@@ -47,9 +47,10 @@ class Promise:
     def __str__(self) -> str:
         lines = [f"on {self.rows:,} rows that did not choose: plain -> chosen"]
         lines += [
-            f"  {name.replace('_', ' ')}: {self.plain[name]} -> {self.metrics[name]}" for name in self.metrics
+            f"  {each.title + ':':<26}{self.plain[each.metric]} -> {self.metrics[each.metric]}"
+            for each in MEASURES
         ]
-        return "\n".join([*lines, f"  accuracy lost: {self.accuracy_loss}"])
+        return "\n".join([*lines, f"  {'accuracy lost:':<26}{self.accuracy_loss}"])
 
 
 def promise(tried: Tried, rule: Rule) -> Promise:
