@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 from rich.progress import Progress
 
-from raan.cli import console
+from raan.cli import app, console
 
 
 @pytest.fixture
@@ -69,3 +69,9 @@ def test_a_bar_of_counts_has_no_count_and_no_time_left_before_they_are_known(ter
         line = last_line(bar)
         assert "10/200,000" in line
         assert len(line) <= 80
+
+
+def test_help_is_broken_where_the_terminal_ends_and_not_where_the_source_does():
+    texts = [str(command.help) for command in app.registered_commands]
+    assert any("\n\n" in text for text in texts)
+    assert not [text for text in texts if "\n" in text.replace("\n\n", "")]

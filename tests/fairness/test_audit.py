@@ -202,7 +202,7 @@ def test_a_group_too_small_to_judge_is_left_out_of_the_gaps_and_named():
         assert found.overall[name].value == among_two.overall[name].value
     assert found.accuracy.value == (y_true == y_pred).mean()  # of all samples
     assert [group.count for group in found.groups if group.name == "Other"] == [7]
-    said = "for fewer than 10 samples of some class: 'Other'."
+    said = "with fewer than 10 samples of some class: 'Other'."
     assert said in str(found)
     assert said in found.reading
     assert "worst-served group is class '>50K' with attribute 'Female'" in found.reading
@@ -369,7 +369,9 @@ def test_the_reading_says_what_could_not_be_computed_and_why():
         "Why: 1 of 3 groups have 10 or more samples of every class, where a gap compares two (min_count is 10)."
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
-    assert "Read with care, for want of 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
+    assert (
+        "Read with care, for having fewer than 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
+    )
     assert "nan" not in reading
 
 

@@ -221,12 +221,12 @@ def _sentences(audit: Audit) -> Iterator[str]:
     if audit.unknown:
         yield f"The attribute of {_samples(audit.unknown)} is unknown; these count in the accuracy only."
     if audit.small:
-        yield f"Read with care, for want of {SMALL} samples: {_listed(audit.small)}."
+        yield f"Read with care, for having fewer than {SMALL} samples: {_listed(audit.small)}."
 
 
 def _on_those_left_out(audit: Audit) -> str:
     return (
-        f"Left out of the gaps and the worst group, for fewer than {audit.min_count} samples of some class: "
+        f"Left out of the gaps and the worst group, with fewer than {audit.min_count} samples of some class: "
         f"{_listed([repr(name) for name in audit.left_out])}."
     )
 
@@ -249,7 +249,7 @@ def _on_the_gaps(audit: Audit) -> Iterator[str]:
         yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.judged)}."
     if not math.isnan(audit.equalized_odds_gap.value):
         gap = _in_words(audit.equalized_odds_gap, " points", audit)
-        yield f"The equalized-odds gap, the differences of true and false positive rates added up, is {gap}."
+        yield f"The equalized-odds gap, the sum of the differences in true and false positive rates, is {gap}."
 
 
 def _selection_extremes(groups: Sequence[Group]) -> str:

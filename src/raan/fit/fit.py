@@ -101,8 +101,8 @@ def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
     if len(rows.training) < len(whole.training):
         yield (
             f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training "
-            f"rows, to keep the time; all {len(whole.test):,} test rows judged them. Give more --minutes for "
-            "more rows."
+            f"rows, to keep within the time; all {len(whole.test):,} test rows judged them. Give more --minutes "
+            "for more rows."
         )
 
 
@@ -119,7 +119,7 @@ def _fit_others(
 
         yield fit_networks(rows, wish.rule, clock)
     else:
-        yield (), ("Networks were not trained: there was no time. Give more --minutes for them.",)
+        yield (), ("Networks were not trained: there was no time left. Give more --minutes for them.",)
 
 
 def _fit_quick(kind: Kind, rows: Rows, wish: Wish, clock: Clock) -> list[Family]:

@@ -45,7 +45,7 @@ def _plain(outcome: Outcome) -> Iterator[str]:
     rule, facts = outcome.rule, outcome.facts
     yield (
         f"Not fairer: the plain model is saved ({facts.plain_method}). Out of fold, no point of "
-        f"{_families(outcome)} is surely better for the aim within {100 * rule.accuracy_drop:g} points of "
+        f"{_families(outcome)} is reliably better for the aim within {100 * rule.accuracy_drop:g} points of "
         f"accuracy{_floor(outcome)}."
     )
     yield "A larger --accuracy-drop, another --aim, --no-floor, or more rows may find one."
@@ -65,8 +65,8 @@ def _changed(outcome: Outcome) -> Iterator[str]:
         what = "A promise is broken" if fairer(outcome) else "Not fairer"
         yield f"{what}: on test rows {'; '.join(outcome.broken)}. {change}"
         yield (
-            "What was seen out of fold is not there on test rows: it may have been luck. Do not rely on this "
-            "model; more rows, a smaller --accuracy-drop or a larger --confidence would."
+            "What was seen out of fold does not show on test rows: it may have been chance. Do not rely on this "
+            "model; more rows, a smaller --accuracy-drop or a larger --confidence may give one that holds."
         )
     else:
         yield change

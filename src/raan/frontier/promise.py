@@ -84,7 +84,7 @@ def warn_levelling(
     before, right = float(accuracy(plain)), float(accuracy(chosen))
     if right < before and right < majority + 0.1 * max(before - majority, 0):
         warnings.warn(
-            f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be for "
+            f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be right for "
             f"{100 * majority:.1f} %: a smaller accuracy_drop, or a worst_group_drop, keeps it useful",
             stacklevel=4,
         )
