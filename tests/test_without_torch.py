@@ -74,6 +74,8 @@ DOORS = {
     "from raan.estimators import RAANClassifier": "raan.RAANClassifier",
     "from raan.data import adult": "raan.data.adult",
     "import raan.methods": "raan.methods",
+    "from raan.data import from_frame; import pandas as pd; "
+    "from_frame(pd.DataFrame({'y': [0, 1] * 9, 'a': [0, 0, 1] * 6, 'x': range(18)}), 'y', 'a').table": "a table",
     "import raan; raan.aan_weights([[1.0]] * 4, [0, 0, 1, 1], sensitive_features=[0, 1, 0, 1])": "a finite",
 }
 

@@ -12,6 +12,8 @@ with needing("raan.optim"):
 
     from raan.training.update import Moments, Printed, Update
 
+__all__ = ["SCRAAN"]
+
 LARGEST = torch.finfo(torch.float32).max
 """No setting is larger than a number that parameters can hold."""
 

@@ -109,7 +109,7 @@ def test_a_small_group_is_left_out_of_what_is_limited_and_named(table):
     frame.to_csv(table, index=False)
     result = raan("audit", table, *COLUMNS, "--fail-above", 1.5)
     assert result.returncode == 0, said(result)
-    assert "for fewer than 10 samples of some class: 'x'." in result.stdout
+    assert "with fewer than 10 samples of some class: 'x'." in result.stdout
     assert json.loads(raan("audit", table, *COLUMNS, "--min-count", 1, "--json").stdout)["left_out"] == []
 
 

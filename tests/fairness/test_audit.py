@@ -202,7 +202,7 @@ def test_a_group_too_small_to_judge_is_left_out_of_the_gaps_and_named():
         assert found.overall[name].value == among_two.overall[name].value
     assert found.accuracy.value == (y_true == y_pred).mean()  # of all samples
     assert [group.count for group in found.groups if group.name == "Other"] == [7]
-    said = "for fewer than 10 samples of some class: 'Other'."
+    said = "with fewer than 10 samples of some class: 'Other'."
     assert said in str(found)
     assert said in found.reading
     assert "worst-served group is class '>50K' with attribute 'Female'" in found.reading
@@ -299,6 +299,20 @@ def test_the_table_is_aligned_plain_text():
     assert lines[lines.index("Fewer than 30 samples, read with care:") + 1] == "  group 'c' (5)"
 
 
+@pytest.mark.parametrize("classes", [2, 3])
+def test_where_the_table_of_groups_is_too_wide_its_rates_stand_below_one_another(classes):
+    rng = np.random.default_rng(0)
+    y_true, y_pred = rng.integers(0, classes, (2, 600))
+    found = audit(y_true, y_pred, rng.choice(["first", "second"], 600), replicates=20)
+    assert found.to_text(120) == str(found)
+    text = found.to_text(80)
+    assert all(len(line) <= 80 for line in text.splitlines()[1:])
+    for group in found.groups:
+        for rates in group.rates:
+            for each in (rates.selection_rate, rates.true_positive_rate, rates.false_positive_rate):
+                assert str(each) in text
+
+
 def test_a_group_of_many_classes_is_named_on_its_first_line_only():
     rng = np.random.default_rng(0)
     lines = str(audit(*rng.integers(0, 3, (2, 300)), ["a", "b"] * 150)).splitlines()
@@ -355,7 +369,9 @@ def test_the_reading_says_what_could_not_be_computed_and_why():
         "Why: 1 of 3 groups have 10 or more samples of every class, where a gap compares two (min_count is 10)."
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
-    assert "Read with care, for want of 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
+    assert (
+        "Read with care, for having fewer than 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
+    )
     assert "nan" not in reading
 
 

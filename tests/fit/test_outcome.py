@@ -75,8 +75,17 @@ def test_the_plain_model_breaks_no_promise_and_is_told_as_such(outcome):
 
 def test_the_regime_is_told_and_what_known_groups_would_buy(outcome):
     first, second = regime(outcome)
+    assert "at prediction" in second
     assert first == "This model does not see sex: new rows need not state it."
-    assert second.startswith("With sex known at prediction and a threshold for each group, the demographic-parity")
+    now = outcome.promise.metrics["demographic_parity_gap"].value
+    for known, words in (
+        (now - 0.01, "If sex were known at prediction"),
+        (now + 0.01, "Knowing sex at prediction wo"),
+    ):
+        facts = replace(outcome.facts, known={"demographic_parity": known})
+        (_, second) = regime(replace(outcome, facts=facts))
+        assert second.startswith(words)
+        assert f"the demographic-parity gap promised out of fold would be {100 * known:.1f}" in second
     sees = replace(outcome, facts=replace(outcome.facts, columns=("sex", "age")))
     assert regime(sees)[0].startswith("sex is an input of this model, as --keep-attribute asked")
     other = replace(outcome, frontier=outcome.frontier.choose(accuracy_drop=0.01))

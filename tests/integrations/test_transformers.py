@@ -110,7 +110,7 @@ def test_a_checkpoint_of_another_trainer_begins_the_averages_anew_and_says_so(tm
     first = trainer(tmp_path, epochs=1)
     first.train()
     averages_file(tmp_path / "checkpoint-6", 0).unlink()
-    with pytest.warns(UserWarning, match="the running averages of the loss begin anew"):
+    with pytest.warns(UserWarning, match="the running averages of the loss start afresh"):
         trainer(tmp_path, epochs=1).train(resume_from_checkpoint=str(tmp_path / "checkpoint-6"))
 
 

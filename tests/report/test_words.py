@@ -86,7 +86,7 @@ def test_the_headline_is_picked_on_validation_rows_and_the_best_on_test_rows_is_
 
 def test_without_vanilla_plain_training_is_the_baseline_and_alone_vanilla_is_held_against_nothing():
     assert "from 30.0 % to 45.4 %" in headline(reading_of(seeds("RAAN", 450, 801)))
-    assert headline(reading_of(seeds("Vanilla", 450, 801))).endswith("there is nothing to hold it against.")
+    assert headline(reading_of(seeds("Vanilla", 450, 801))).endswith("there is nothing to compare it with.")
 
 
 def test_an_empty_group_is_told_and_never_counted_as_zero():

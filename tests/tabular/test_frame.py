@@ -469,7 +469,7 @@ def test_rows_that_stand_in_several_parts_are_warned_of_with_their_counts() -> N
     assert min(again) > 0
     assert loaded.warnings == (
         f"{again[0]} of 120 validation rows and {again[1]} of 120 test rows repeat a training row in every "
-        "column: those are not new to a model",
+        "column: a model has seen those before",
     )
 
 

@@ -1,6 +1,8 @@
 """The command line. Each command has a file of its own, and imports what is heavy when it runs."""
 
+import inspect
 import os
+from collections.abc import Callable
 from typing import Annotated
 
 import typer
@@ -22,14 +24,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
 )
-app.command(cls=SeveralValues)(fit)
-app.command(cls=SeveralValues)(choose)
-app.command(cls=SeveralValues)(predict)
-app.command(cls=SeveralValues)(audit)
-app.command(cls=OptionalAddress)(study)
-app.command()(report)
-app.command()(methods)
-app.command()(demo)
+
+
+def _help(command: Callable[..., None]) -> str:
+    """The command's docstring with each paragraph on one line: it is the terminal's to break, at its own width."""
+    paragraphs = (inspect.getdoc(command) or "").split("\n\n")
+    return "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
+
+
+app.command(cls=SeveralValues, help=_help(fit))(fit)
+app.command(cls=SeveralValues, help=_help(choose))(choose)
+app.command(cls=SeveralValues, help=_help(predict))(predict)
+app.command(cls=SeveralValues, help=_help(audit))(audit)
+app.command(cls=OptionalAddress, help=_help(study))(study)
+app.command(help=_help(report))(report)
+app.command(help=_help(methods))(methods)
+app.command(help=_help(demo))(demo)
 app.add_typer(data_app, name="data")
 
 

@@ -66,7 +66,7 @@ def audit(
         int, typer.Option(min=1, help="Groups with fewer rows than this of some class are left out of the gaps.")
     ] = MIN_COUNT,
     missing: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
+        list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, besides '', ? and NA.")
     ] = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
@@ -80,8 +80,8 @@ def audit(
     An attribute of many numbers, such as an age, is binned. The equalized-odds gap is the sum of the differences
     of true and false positive rates.
 
-    With --baseline, accuracy and aim are held against what was promised of the model for new rows; broken is what
-    is worse by more than chance would do one time in twenty.
+    With --baseline, accuracy and aim are compared with what was promised of the model for new rows; a promise is
+    broken where they are worse by more than chance would explain one time in twenty.
 
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, or the promise of --baseline is broken,
     2 wrong input.
@@ -107,7 +107,9 @@ def audit(
     if as_json:
         sys.stdout.write(json.dumps({**found.to_dict(), **_compared(held)}, ensure_ascii=False) + "\n")
     elif not quiet:
-        console.print(f"{found}\n\n{found.reading}", markup=False, highlight=False, soft_wrap=True)
+        text = found.to_text(console.width) if console.is_terminal else str(found)
+        wrap: Any = {"soft_wrap": not console.is_terminal}
+        console.print(f"{text}\n\n{found.reading}", markup=False, highlight=False, **wrap)
         _show_held(held)
     if fail_above is not None:
         _judge(found, metric, fail_above)

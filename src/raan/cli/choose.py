@@ -1,4 +1,4 @@
-"""Another point of the trade-off that `raan fit` saved, at once, without training."""
+"""Another point of the trade-off that `raan fit` saved, without training."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def choose(
     ] = False,
     at_most: Annotated[
         list[str] | None,
-        typer.Option(metavar="AIM POINTS", help="The most accurate model whose gap is at most so many points."),
+        typer.Option(metavar="AIM POINTS", help="The most accurate model whose gap is at most this many points."),
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Replace the folder if raan wrote it.")] = False,
     as_json: Json = False,
@@ -44,8 +44,8 @@ def choose(
 ) -> None:
     """Save another point of a trade-off that `raan fit` found: another aim or allowance. Nothing is trained.
 
-    What is not given stays as it was. With --at-most demographic-parity 5, the most accurate model within that
-    limit. Written is a folder of the same kind, with model, plain twin, report and card.
+    What is not given stays as it was. --at-most demographic-parity 5 takes the most accurate model within that
+    limit. The new folder is of the same kind, with model, plain twin, report and card.
 
     Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input.
     """

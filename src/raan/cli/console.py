@@ -13,14 +13,7 @@ from types import FrameType
 from typing import Any
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
 from rich.text import Text
 from typer.core import TyperCommand
 
@@ -47,9 +40,7 @@ def run(app: Callable[[], Any]) -> None:
         except EXPECTED as error:
             if "--debug" in sys.argv:
                 raise
-            errors.print("[bold red]error:[/] ", end="")
-            words = spell(error, in_shell()) or type(error).__name__
-            errors.print(words, markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+            _announce("error:", "bold red", spell(error, in_shell()) or type(error).__name__)
             sys.exit(2)
 
 
@@ -97,8 +88,13 @@ def naming(renamed: Mapping[str, str]) -> Iterator[None]:
 
 def note(text: str) -> None:
     """Say something that the user should know, on standard error."""
-    errors.print("[bold yellow]note:[/] ", end="")
-    errors.print(spell(text, in_shell()), markup=False, highlight=False, soft_wrap=not errors.is_terminal)
+    _announce("note:", "bold yellow", spell(text, in_shell()))
+
+
+def _announce(word: str, style: str, text: str) -> None:
+    """Print a word in a style, then text, as one paragraph: the terminal's width is for both together."""
+    paragraph = Text.assemble((word, style), " ", text)
+    errors.print(paragraph, highlight=False, soft_wrap=not errors.is_terminal)
 
 
 @contextmanager
@@ -151,15 +147,48 @@ def waiting(what: str, quiet: bool = False) -> AbstractContextManager[object]:
     return nullcontext() if quiet else errors.status(Text(what))
 
 
+BAR = 24
+"""Characters of a bar: what is done, how much of it and both times fit beside it into 80 columns."""
+
+
+class _Counted(ProgressColumn):
+    """How many of how many are done; nothing where neither is known."""
+
+    def render(self, task: Task) -> Text:
+        return Text("" if task.total is None else f"{task.completed:,.0f}/{task.total:,.0f}")
+
+
+class _Times(ProgressColumn):
+    """How long it has taken, and how long it may still take, by a plan or else by the pace so far."""
+
+    max_refresh = 0.5
+
+    def __init__(self, planned: bool = False) -> None:
+        super().__init__()
+        self.planned = planned
+
+    def render(self, task: Task) -> Text:
+        times = _minutes(task.elapsed or 0)
+        if self.planned:
+            left, most = task.remaining, "at most "  # the plan is a limit, and the work may end before it
+        else:
+            left, most = task.time_remaining, ""
+        return Text(times if not left or task.total is None else f"{times}, {most}{_minutes(left)} left")
+
+
+def _minutes(seconds: float) -> str:
+    minutes, rest = divmod(round(seconds), 60)
+    return f"{minutes}:{rest:02}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02}:{rest:02}"
+
+
 @contextmanager
 def progress_bar(quiet: bool = False) -> Iterator[Progress]:
     """A bar with the share done and the time left, on standard error; none where it is to be quiet."""
     columns = (
         TextColumn("{task.description}", markup=False),  # names are the user's, brackets and all
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
+        BarColumn(BAR),
+        _Counted(),
+        _Times(),
     )
     with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
         yield bar
@@ -183,7 +212,7 @@ def show_columns(bar: Progress) -> Callable[[str, int, int], None]:
 def time_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
     """A bar for work that is planned in seconds: told what is done, how much of it, and of how much in all."""
     text = TextColumn("{task.description}", markup=False)
-    columns = (text, BarColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    columns = (text, BarColumn(BAR), _Times(planned=True))
     with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:
         task = bar.add_task("starting", total=None)
         yield lambda what, done, planned: bar.update(

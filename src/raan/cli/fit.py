@@ -56,11 +56,11 @@ def fit(
     worst_group_drop: Floor = 0.0,
     no_floor: NoFloor = False,
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="How sure both allowances are kept on new rows.")
+        float, typer.Option(min=0.5, max=0.999, help="How sure to be that new rows keep both allowances.")
     ] = CONFIDENCE,
     test: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="Test rows of their own; else a fifth of DATA is kept back."),
+        typer.Option(metavar="FILE", help="A file of test rows; without it a fifth of DATA is held back."),
     ] = None,
     text: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="A column of texts, to be embedded; may be repeated.")
@@ -73,7 +73,7 @@ def fit(
     image_encoder: ImageEncoder = None,
     minutes: Annotated[
         float,
-        typer.Option(min=0.05, help="The time that training may take, about; embedding is done once, before it."),
+        typer.Option(min=0.05, help="Roughly how long training may take; embedding is done once, before it."),
     ] = 5.0,
     seed: Annotated[int, typer.Option(min=0, help="The seed of the split and of training.")] = 0,
     ignore: Annotated[
@@ -84,11 +84,11 @@ def fit(
         list[str] | None, typer.Option(metavar="COL", help="A column whose numbers are categories.")
     ] = None,
     missing: Annotated[
-        list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, beside '', ? and NA.")
+        list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, besides '', ? and NA.")
     ] = None,
     max_rows: Annotated[
         int | None,
-        typer.Option(min=100, metavar="N", help="Draw so many rows of DATA; else all that fit into memory."),
+        typer.Option(min=100, metavar="N", help="Draw this many rows of DATA; else all that fit into memory."),
     ] = None,
     keep_attribute: Annotated[
         bool, typer.Option("--keep-attribute/--drop-attribute", help="Whether the attribute is a feature too.")
@@ -103,13 +103,14 @@ def fit(
     """Fit a fairer model to a table, and its whole trade-off; save model, plain twin, report and model card.
 
     Gradient boosting and logistic regression under FairFrontier, and networks (Vanilla, RAAN, RL-RAAN) while time
-    is left, are fitted in folds, and judged on rows that they have not seen. Saved is the best for the aim among
-    the points that lose at most --accuracy-drop points against the most accurate plain model, and leave no group
-    worse off; the plain model itself, if there is none. Test rows are for the report alone: if they contradict
-    what was promised, title, report and exit code say so. `raan choose` gives another point at once.
+    is left, are fitted in folds, and judged on rows that they have not seen. The model that is saved is the best
+    for the aim among the points that lose at most --accuracy-drop points against the most accurate plain model,
+    and leave no group worse off; if there is none, it is the plain model itself. Test rows are for the report
+    alone: if they contradict what was promised, title, report and exit code say so. `raan choose` gives another
+    point without training.
 
     Columns of --text and --image are embedded by a fixed model, once: what was embedded before is kept in raan's
-    cache. Other columns are learnt from beside them. A missing text is an empty one; a missing image is an error.
+    cache. Other columns are used too. A missing text is an empty one; a missing image is an error.
 
     Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input, 130 interrupted before there
     was a model.

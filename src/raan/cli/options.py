@@ -19,7 +19,7 @@ def _aim(value: Any) -> Aim:
 AimOption = typer.Option(
     parser=_aim,
     metavar="|".join(aim.option for aim in AIMS.values()),
-    help=f"What the model is to be best for. {'; '.join(f'{a.option}: {a.meaning}' for a in AIMS.values())}.",
+    help=f"What to make best. {'; '.join(f'{a.option}: {a.meaning}' for a in AIMS.values())}.",
 )
 """An aim, spelt with hyphens or underscores."""
 
@@ -40,7 +40,7 @@ ImageEncoder = Annotated[
     str | None, typer.Option(metavar="NAME", help="What embeds images: a model of timm's, by name.")
 ]
 ImageFolder = Annotated[
-    Path | None, typer.Option(metavar="DIR", help="Where the image files are; else the folder of DATA.")
+    Path | None, typer.Option(metavar="DIR", help="Where the image files are; by default the folder of DATA.")
 ]
 Delimiter = Annotated[str | None, typer.Option(help="What separates the columns of a text file; else guessed.")]
 Encoding = Annotated[str, typer.Option(help="The encoding of a text file, such as latin-1.")]

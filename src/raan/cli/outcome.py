@@ -145,7 +145,7 @@ def show(outcome: Outcome, out: Path, notes: Sequence[str], again: bool = False)
     for what, name in files.items():
         console.print(f"{what + ':':<16}{out / name}", **PLAIN)
     if again:
-        console.print("another point of the trade-off, at once, without training:", highlight=False)
+        console.print("another point of the trade-off, without training:", highlight=False)
         console.print(f"  {choose_command(out)} --aim worst-group --accuracy-drop 1", **PLAIN)
 
 

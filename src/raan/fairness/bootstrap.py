@@ -21,8 +21,13 @@ class Estimate:
         if math.isnan(self.value):
             return "undefined"
         if math.isnan(self.low):
-            return f"{100 * self.value:5.1f}% [no interval]"
-        return f"{100 * self.value:5.1f}% [{100 * self.low:5.1f}, {100 * self.high:5.1f}]"
+            return f"{_percent(self.value)}% [no interval]"
+        return f"{_percent(self.value)}% [{_percent(self.low)}, {_percent(self.high)}]"
+
+
+def _percent(value: float) -> str:
+    """In percent, with a zero that has no sign: a loss of -0.0 reads as if it were a gain."""
+    return f"{round(100 * value, 1) + 0.0:5.1f}"
 
 
 def interval(

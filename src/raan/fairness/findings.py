@@ -97,8 +97,15 @@ class Audit:
         return {name: _jsonable(value) for name, value in {**found, "small": self.small}.items()}
 
     def __str__(self) -> str:
-        tables = (_overall_table(self), _group_table(self), _cell_table(self))
-        return "\n\n".join([_title(self), *map(_aligned, tables), *_notes(self)])
+        return self.to_text()
+
+    def to_text(self, width: float = math.inf) -> str:
+        """The tables as text, with tables no wider than `width` as far as names allow; notes are not wrapped."""
+        groups = [_aligned(_group_table(self))]
+        if max(map(len, groups[0].splitlines())) > width:
+            groups = [_aligned(_count_table(self)), _aligned(_rate_table(self))]
+        tables = (_aligned(_overall_table(self)), *groups, _aligned(_cell_table(self)))
+        return "\n\n".join([_title(self), *tables, *_notes(self)])
 
 
 def _jsonable(value: Any) -> Any:
@@ -151,6 +158,28 @@ def _group_table(audit: Audit) -> list[list[str]]:
     return rows
 
 
+def _count_table(audit: Audit) -> list[list[str]]:
+    rows = ([group.name, f"{group.count:9,}", str(group.accuracy)] for group in audit.groups)
+    return [["group", "    count", "accuracy"], *rows]
+
+
+def _rate_table(audit: Audit) -> list[list[str]]:
+    """The rates of `_group_table` below one another: one line for each class, rate and group."""
+    names = {
+        "selected": "selection_rate",
+        "true positives": "true_positive_rate",
+        "false positives": "false_positive_rate",
+    }
+    rows = [["class", "", "group", ""]]
+    for place, rates in enumerate(audit.groups[0].rates):
+        for title, name in names.items():
+            own = [rates.label, title]
+            for group in audit.groups:
+                rows.append([*own, group.name, str(getattr(group.rates[place], name))])
+                own = ["", ""]
+    return rows
+
+
 def _cell_table(audit: Audit) -> list[list[str]]:
     rows = ([cell.label, cell.group, f"{cell.count:9,}", str(cell.accuracy)] for cell in audit.cells)
     return [["class", "group", "    count", "accuracy"], *rows]
@@ -192,12 +221,12 @@ def _sentences(audit: Audit) -> Iterator[str]:
     if audit.unknown:
         yield f"The attribute of {_samples(audit.unknown)} is unknown; these count in the accuracy only."
     if audit.small:
-        yield f"Read with care, for want of {SMALL} samples: {_listed(audit.small)}."
+        yield f"Read with care, for having fewer than {SMALL} samples: {_listed(audit.small)}."
 
 
 def _on_those_left_out(audit: Audit) -> str:
     return (
-        f"Left out of the gaps and the worst group, for fewer than {audit.min_count} samples of some class: "
+        f"Left out of the gaps and the worst group, with fewer than {audit.min_count} samples of some class: "
         f"{_listed([repr(name) for name in audit.left_out])}."
     )
 
@@ -220,7 +249,7 @@ def _on_the_gaps(audit: Audit) -> Iterator[str]:
         yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.judged)}."
     if not math.isnan(audit.equalized_odds_gap.value):
         gap = _in_words(audit.equalized_odds_gap, " points", audit)
-        yield f"The equalized-odds gap, the differences of true and false positive rates added up, is {gap}."
+        yield f"The equalized-odds gap, the sum of the differences in true and false positive rates, is {gap}."
 
 
 def _selection_extremes(groups: Sequence[Group]) -> str:

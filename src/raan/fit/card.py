@@ -40,15 +40,15 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     yield from map(escape, regime(outcome))
     yield from ("", "## What it is for", "")
     yield (
-        "For rows drawn as the training rows were. Whoever uses it for decisions about people should measure it "
-        "on rows of their own first (`raan audit`), and say what its errors cost whom: no metric here does."
+        "For rows like those it was trained on. Whoever uses it for decisions about people should first measure "
+        "it on their own rows (`raan audit`), and consider what its errors cost, and whom: no metric here does."
     )
     yield from ("", "## Trained on", "")
     trained, training, test = facts.sizes
-    all_of_them = "" if trained == training else f" (of {training:,}, to keep the time)"
+    all_of_them = "" if trained == training else f" (of {training:,}, to keep within the time)"
     yield (
-        f"{trained:,} rows{all_of_them} trained and chose, each judged by a model that had not seen it; "
-        f"{test:,} test rows took no part in that."
+        f"{trained:,} rows{all_of_them} were used to train and to choose, each judged by a model that had not "
+        f"seen it; {test:,} test rows took no part in that."
     )
     yield from ("", *_cells(outcome), "")
     yield f"Columns: {', '.join(map(escape, facts.columns))}."
@@ -116,8 +116,8 @@ def _figures(outcome: Outcome) -> Iterator[str]:
     yield ""
     yield (
         "In brackets: 95 % bootstrap intervals over rows. They do not show how another split or another "
-        "start of training would have fared. The equalized-odds gap is the sum of the differences of true and "
-        "false positive rates."
+        "start of training would have turned out. The equalized-odds gap is the sum of the differences in true "
+        "and false positive rates."
     )
 
 
@@ -126,8 +126,8 @@ def _row(name: str, estimates: Sequence[Estimate | None]) -> str:
 
 
 def _limits(outcome: Outcome) -> Iterator[str]:
-    yield "One split of the rows was used: the chance in it is not in the intervals."
-    yield "Groups beyond those of the attribute given were not looked at, nor what lies behind the labels."
+    yield "One split of the rows was used: the intervals do not include the chance in it."
+    yield "No groups were examined but those of the given attribute, nor how the labels came about."
     yield from map(escape, outcome.facts.notes)
     yield from map(escape, outcome.facts.warnings)
 

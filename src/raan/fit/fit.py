@@ -90,8 +90,10 @@ def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[Rows, float]:
         tell_seconds(kind, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
         seconds = tell_seconds(kind, rows)
     some = fit_in_time(seconds, rows, FIRST_SHARE * clock.left)
-    clock.plan(clock.left)
-    return some, seconds(len(some.training))
+    first = seconds(len(some.training))
+    # Networks alone use up the time; without them only a second family is to come.
+    clock.plan(clock.left if is_installed("torch") else first + NEXT_SHARE * max(clock.left - first, 0.0))
+    return some, first
 
 
 def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
@@ -99,8 +101,8 @@ def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
     if len(rows.training) < len(whole.training):
         yield (
             f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training "
-            f"rows, to keep the time; all {len(whole.test):,} test rows judged them. Give more --minutes for "
-            "more rows."
+            f"rows, to keep within the time; all {len(whole.test):,} test rows judged them. Give more --minutes "
+            "for more rows."
         )
 
 
@@ -117,7 +119,7 @@ def _fit_others(
 
         yield fit_networks(rows, wish.rule, clock)
     else:
-        yield (), ("Networks were not trained: there was no time. Give more --minutes for them.",)
+        yield (), ("Networks were not trained: there was no time left. Give more --minutes for them.",)
 
 
 def _fit_quick(kind: Kind, rows: Rows, wish: Wish, clock: Clock) -> list[Family]:

@@ -45,7 +45,7 @@ def _plain(outcome: Outcome) -> Iterator[str]:
     rule, facts = outcome.rule, outcome.facts
     yield (
         f"Not fairer: the plain model is saved ({facts.plain_method}). Out of fold, no point of "
-        f"{_families(outcome)} is surely better for the aim within {100 * rule.accuracy_drop:g} points of "
+        f"{_families(outcome)} is reliably better for the aim within {100 * rule.accuracy_drop:g} points of "
         f"accuracy{_floor(outcome)}."
     )
     yield "A larger --accuracy-drop, another --aim, --no-floor, or more rows may find one."
@@ -65,8 +65,8 @@ def _changed(outcome: Outcome) -> Iterator[str]:
         what = "A promise is broken" if fairer(outcome) else "Not fairer"
         yield f"{what}: on test rows {'; '.join(outcome.broken)}. {change}"
         yield (
-            "What was seen out of fold is not there on test rows: it may have been luck. Do not rely on this "
-            "model; more rows, a smaller --accuracy-drop or a larger --confidence would."
+            "What was seen out of fold does not show on test rows: it may have been chance. Do not rely on this "
+            "model; more rows, a smaller --accuracy-drop or a larger --confidence may give one that holds."
         )
     else:
         yield change
@@ -118,10 +118,17 @@ def _regime(outcome: Outcome) -> Iterator[str]:
     if rule.goal.key in facts.known and asked == facts.known_rule:
         other = 100 * facts.known[rule.goal.key]
         now = 100 * outcome.promise.metrics[rule.goal.metric].value
-        yield (
-            f"With {crossed} known at prediction and a threshold for each group, the {rule.goal.title} promised "
-            f"out of fold would be {other:.1f} instead of {now:.1f} %; in some places that is against the law."
-        )
+        if rule.goal.gain(other - now) > 0:
+            yield (
+                f"If {crossed} were known at prediction, with a threshold for each group, the {rule.goal.title} "
+                f"promised out of fold would be {other:.1f} instead of {now:.1f} %; in some places using it is "
+                "against the law."
+            )
+        else:
+            yield (
+                f"Knowing {crossed} at prediction would not help: with a threshold for each group, the "
+                f"{rule.goal.title} promised out of fold would be {other:.1f} %, and is {now:.1f} % without."
+            )
 
 
 def group_accuracies(outcome: Outcome, place: int) -> dict[str, float | None]:

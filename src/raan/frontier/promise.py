@@ -8,7 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from raan.fairness.aims import ACCURATE
+from raan.fairness.aims import ACCURATE, MEASURES
 from raan.fairness.bootstrap import Estimate, estimate
 from raan.fairness.counts import resample
 from raan.fairness.metrics import NAMES, accuracy, measure
@@ -47,9 +47,10 @@ class Promise:
     def __str__(self) -> str:
         lines = [f"on {self.rows:,} rows that did not choose: plain -> chosen"]
         lines += [
-            f"  {name.replace('_', ' ')}: {self.plain[name]} -> {self.metrics[name]}" for name in self.metrics
+            f"  {each.title + ':':<26}{self.plain[each.metric]} -> {self.metrics[each.metric]}"
+            for each in MEASURES
         ]
-        return "\n".join([*lines, f"  accuracy lost: {self.accuracy_loss}"])
+        return "\n".join([*lines, f"  {'accuracy lost:':<26}{self.accuracy_loss}"])
 
 
 def promise(tried: Tried, rule: Rule) -> Promise:
@@ -83,7 +84,7 @@ def warn_levelling(
     before, right = float(accuracy(plain)), float(accuracy(chosen))
     if right < before and right < majority + 0.1 * max(before - majority, 0):
         warnings.warn(
-            f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be for "
+            f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be right for "
             f"{100 * majority:.1f} %: a smaller accuracy_drop, or a worst_group_drop, keeps it useful",
             stacklevel=4,
         )

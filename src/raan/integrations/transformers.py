@@ -21,6 +21,8 @@ try:
 except ImportError as error:
     raise MissingExtra("RAANTrainer", "text") from error
 
+__all__ = ["RAANTrainer", "mean_of_tokens"]
+
 INDEX = "raan_index"
 """The key under which a batch holds the rows' places in the training set."""
 
@@ -47,13 +49,19 @@ class RAANTrainer(Trainer):
     `train(resume_from_checkpoint=...)` goes on with them. Evaluation reports the model's own loss, as ever.
 
     Args:
-        model, args, train_dataset, ...: as `Trainer` takes them. The model gives hidden states, as those for
-            sequence and image classification do.
+        model: gives hidden states, as those for sequence and image classification do.
+        args: as `Trainer` takes them.
+        train_dataset: the training rows, which have a length.
         sensitive_features: the attribute of each training row: values in their order, or the name of a column.
         label: the class of each training row, likewise; by default the column "labels", or "label".
-        temperature, averaging_rate, balance, scope, strength: of the loss, as `RAANLoss` has them.
+        temperature: of the loss, as `RAANLoss` takes it, like the four that follow.
+        averaging_rate: how much of a new estimate enters the moving average.
+        balance: which weights the classes and groups have.
+        scope: "model" to train the embedding by the weights too, "head" to treat them as constants.
+        strength: from 0 (plain training) to 1 (full RAAN).
         embedding: makes a vector of each row from the model's outputs and inputs; by default the last hidden
             states, averaged over tokens.
+        **others: as `Trainer` takes them.
     """
 
     def __init__(
@@ -119,8 +127,8 @@ class RAANTrainer(Trainer):
             self.criterion.load_state_dict(load_file(file))
         else:
             warnings.warn(
-                f"{file} is not there: the running averages of the loss begin anew. Was the checkpoint written by "
-                "another Trainer?",
+                f"{file} does not exist: the running averages of the loss start afresh. Was the checkpoint "
+                "written by another Trainer?",
                 stacklevel=2,
             )
 

@@ -59,6 +59,7 @@ METHODS: dict[str, Method | Refit] = {
     "DP penalty": GapPenalty("DP"),
     "EO penalty": GapPenalty("EO", weight=0.1),
 }
+"""Every method by the name that studies and tables give it, with its default settings."""
 
 __all__ = [
     "DFR",

@@ -25,7 +25,7 @@ def headline(reading: Reading) -> str:
     if pick is None:
         return (
             f"{reading.against} reaches {percent(now)} % {reading.aim.title} at "
-            f"{percent(level(reading.baseline, ACCURACY).mean)} % accuracy; there is nothing to hold it against."
+            f"{percent(level(reading.baseline, ACCURACY).mean)} % accuracy; there is nothing to compare it with."
         )
     then = level(reading.chosen[pick], reading.aim).mean
     if reading.aim.gain(then - now) <= 0:

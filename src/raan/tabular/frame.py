@@ -13,7 +13,7 @@ from jaxtyping import Float32, Int
 
 from raan.data.split import Fractions, Parts, Sizes
 from raan.data.stratified import stratified_split
-from raan.errors import InputError, InputTypeError, Option, is_number, is_whole
+from raan.errors import InputError, InputTypeError, Option, is_number, is_whole, needing
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
@@ -72,9 +72,10 @@ class Loaded:
     @cached_property
     def table(self) -> Table:
         """The rows as tensors, as the engine takes them; the features are not copied."""
-        import torch
+        with needing("a table of tensors"):
+            import torch
 
-        from raan.data.table import Table
+            from raan.data.table import Table
 
         return Table.of(
             torch.from_numpy(self.features),

@@ -175,7 +175,7 @@ def fit_columns(
 ) -> tuple[tuple[Encoding, ...], list[str]]:
     """The encoding of each column that varies in the training rows, and what to warn of."""
     encodings: list[Encoding] = []
-    notes = []
+    notes, rare = [], {}
     for name, column in columns.items():
         encoding, pooled = fit_column(name, column.take(train), rare=rules.rare, most=rules.categories)
         if encoding:
@@ -183,21 +183,25 @@ def fit_columns(
         else:
             notes.append(f"the column {name!r} is the same in all {len(train):,} training rows, and is left out")
         if pooled:
-            notes.append(_pooling(name, pooled, rules))
+            rare[name] = pooled
     if not encodings:
         raise InputError(
             "no column",
             f"is left to learn from{f', of {listed(list(columns))}' if columns else ''}",
             "one that varies in the training rows",
         )
-    return tuple(encodings), notes
+    return tuple(encodings), [*notes, *([_pooling(rare, rules)] if rare else [])]
 
 
-def _pooling(name: str, pooled: Mapping[str, int], rules: Rules) -> str:
-    counts = listed([f"{category!r} {count:,}" for category, count in pooled.items()])
+def _pooling(rare: Mapping[str, Mapping[str, int]], rules: Rules) -> str:
+    """One note of all columns of which categories were pooled: there may be many such columns."""
+    of_each = []
+    for name, pooled in rare.items():
+        counts = [f"{category!r} {count:,}" for category, count in pooled.items()]
+        of_each.append(f"{len(pooled):,} of {name!r} ({listed(counts)})")
     return (
-        f"the column {name!r}: categories with fewer than {rules.rare} training rows, or beyond the "
-        f"{rules.categories} most frequent, are pooled as {OTHER!r}; they are {len(pooled):,}: {counts}"
+        f"categories with fewer than {rules.rare} training rows, or beyond the {rules.categories} most frequent "
+        f"of their column, are pooled as {OTHER!r}: {listed(of_each)}"
     )
 
 

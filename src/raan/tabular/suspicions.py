@@ -125,7 +125,7 @@ def repeats(columns: Sequence[Plain], parts: Parts) -> Iterator[str]:
         if again:
             said.append(f"{again:,} of {len(part):,} {what} rows")
     if said:
-        yield f"{' and '.join(said)} repeat a training row in every column: those are not new to a model"
+        yield f"{' and '.join(said)} repeat a training row in every column: a model has seen those before"
 
 
 def _hash(columns: Sequence[Plain]) -> UInt64[np.ndarray, "row"]:

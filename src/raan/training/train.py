@@ -229,7 +229,7 @@ def warn_failed(state: State, seeds: Sequence[int]) -> None:
     ]
     if failed:
         warnings.warn(
-            f"the loss or its gradient was not finite in {', '.join(failed)}; there the parameters stand still "
-            "since. A smaller learning rate helps most often.",
+            f"the loss or its gradient was not finite in {', '.join(failed)}; there the parameters have not "
+            "changed since. A smaller learning rate usually helps.",
             stacklevel=3,
         )

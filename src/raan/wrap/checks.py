@@ -26,7 +26,7 @@ def judged_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "ro
     if rare:
         warnings.warn(
             f"sensitive_features: {', '.join(rare)} are too rare to judge the aim by, with fewer "
-            f"than {min_count} rows of some class; they are weighted as all others",
+            f"than {min_count} rows of some class; they are weighted like all others",
             stacklevel=4,
         )
     return judged.codes
