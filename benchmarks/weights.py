@@ -68,7 +68,7 @@ def _timed(work: Callable[[], object], threads: int) -> float:
 
 
 def measure(rows: int, threads: int) -> None:
-    """In a process of its own: print seconds, memory before and at its peak in MB, the product's rate meanwhile."""
+    """In a process of its own: print seconds, memory before and at its peak in MB, and the product's rate."""
     from raan import aan_weights
 
     torch.set_num_threads(threads)
@@ -98,7 +98,8 @@ def measure_even(rows: int = 1_000_000) -> float:
 
 def told(rows: int, threads: int) -> str:
     """One line: the time, the rate beside the machine's, and the memory."""
-    command = [sys.executable, "-m", "benchmarks.weights", "--here", "--rows", str(rows), "--threads", str(threads)]
+    asked = ["--here", "--rows", str(rows), "--threads", str(threads)]
+    command = [sys.executable, "-m", "benchmarks.weights", *asked]
     environment = os.environ | {"OMP_NUM_THREADS": str(threads)}
     answer = subprocess.run(command, capture_output=True, check=True, text=True, env=environment).stdout
     seconds, before, peak, machine = map(float, answer.split())

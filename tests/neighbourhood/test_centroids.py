@@ -182,6 +182,7 @@ def test_a_memory_map_is_approximated_as_the_array_is(tmp_path):
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+@pytest.mark.exhaustive
 def test_a_memory_map_of_four_times_the_memory_is_approximated(tmp_path):
     count, dimensions = 100_000, 512
     mapped = np.lib.format.open_memmap(tmp_path / "z.npy", "w+", "float32", (count, dimensions))
@@ -197,7 +198,7 @@ z = np.load(sys.argv[1], mmap_mode="r")
 label, attribute = np.random.default_rng(0).integers(0, 2, (2, len(z)))
 aan_weights(np.eye(8, dtype=np.float32)[label[:6000]], label[:6000], attribute[:6000], tolerance=0.1)
 with Peak():
-    _, certificate = aan_weights(z, label, attribute, tolerance=0.1, return_certificate=True)
+    _, certificate = aan_weights(z, label, attribute, tolerance=1.0, return_certificate=True)
 assert not certificate.exact
 """
     size = (tmp_path / "z.npy").stat().st_size / 2**20

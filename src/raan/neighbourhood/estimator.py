@@ -43,8 +43,7 @@ def batch_pairs(
     log_affinity: Float[Tensor, "*lead row row"], neighbour: Bool[Tensor, "*lead row row"]
 ) -> BatchPairs:
     """Each anchor's affinities to its neighbours over their sum, and their mean in the log."""
-    share, log_mean = _Shares.apply(log_affinity, neighbour)
-    return BatchPairs(share, log_mean)
+    return BatchPairs(*_Shares.apply(log_affinity, neighbour))  # type: ignore[no-untyped-call]
 
 
 class _Shares(Function):

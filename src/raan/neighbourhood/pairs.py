@@ -32,7 +32,9 @@ def unit(embedding: Float[Tensor, "*lead row dim"]) -> Float[Tensor, "*lead row 
     Squares of very large and very small numbers are infinite and zero. So each row is first brought near one, by a
     power of two: that rounds nothing, and rows of an ordinary scale come out bit for bit as without it.
     """
-    direction: Tensor = _Unit.apply(embedding) if embedding.shape[-1] else embedding
+    if not embedding.shape[-1]:
+        return embedding
+    direction: Tensor = _Unit.apply(embedding)  # type: ignore[no-untyped-call]
     return direction
 
 
@@ -47,7 +49,7 @@ class _Unit(Function):
         power = (torch.frexp(largest).mantissa / largest).clamp(1 / most, most).nan_to_num(1.0)
         scaled = embedding * power
         length = torch.linalg.vector_norm(scaled, dim=-1, keepdim=True).clamp(min=SHORTEST)
-        direction = scaled / length
+        direction: Tensor = scaled / length
         ctx.save_for_backward(direction, power / length)
         return direction
 
@@ -55,7 +57,8 @@ class _Unit(Function):
     def backward(ctx: Any, *slopes: Tensor) -> Tensor:
         (slope,), (direction, scale) = slopes, ctx.saved_tensors
         along = (direction * slope).sum(-1, keepdim=True)
-        return (slope - direction * along) * scale
+        across: Tensor = (slope - direction * along) * scale
+        return across
 
 
 class _Similarity(Function):
@@ -69,7 +72,8 @@ class _Similarity(Function):
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> Tensor:
         (slope,), (direction,) = slopes, ctx.saved_tensors
-        return (slope + slope.mT) @ direction
+        both_ways: Tensor = (slope + slope.mT) @ direction
+        return both_ways
 
 
 def neighbours(
@@ -99,7 +103,8 @@ def log_affinity(
     warmth = dial(temperature, direction)[..., None, None]
     # From a constant to itself: the value stays, and the slope is there where the temperature is above 0.
     direction = direction.detach().lerp(direction, (warmth > 0).to(direction.dtype))
-    return (_Similarity.apply(direction) - 1) / warmth.clamp(min=NEAREST)
+    similarity: Tensor = _Similarity.apply(direction)  # type: ignore[no-untyped-call]
+    return (similarity - 1) / warmth.clamp(min=NEAREST)
 
 
 def pair_weights(

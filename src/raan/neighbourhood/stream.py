@@ -137,7 +137,7 @@ def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[_Pairs]:
 def _warm_sums(
     directions: Directions, anchor_weight: Float64[Tensor, "row"], blocks: Iterable[Block]
 ) -> Float64[Tensor, "row"]:
-    """sum_{i in P_j} anchor_weight_i 2^(z_i.z_j / temperature) for each sample j: a power of two takes half as long.
+    """sum_{i in P_j} anchor_weight_i 2^(z_i.z_j / temperature) for each sample j; powers of e take twice as long.
 
     Neighbourhood is mutual: one block serves its rows and its columns as anchors. With weights of one these sums
     are the denominators.
