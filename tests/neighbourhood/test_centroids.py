@@ -1,5 +1,7 @@
 """Weights over centroids: exact where every row is one, as near as the certificate says where they are not."""
 
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -7,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import raan.neighbourhood.centroids as centroids
+from memory import grown_by
 from problems import problem
 from raan import aan_weights
 from raan.neighbourhood.balance import anchor_weights
@@ -176,3 +179,28 @@ def test_a_memory_map_is_approximated_as_the_array_is(tmp_path):
     mapped = np.load(tmp_path / "z.npy", mmap_mode="r")
     weight = aan_weights(mapped, y, a, temperature=0.3, tolerance=0.1)
     np.testing.assert_array_equal(weight, aan_weights(np.array(mapped), y, a, temperature=0.3, tolerance=0.1))
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="memory is read from /proc")
+@pytest.mark.exhaustive
+def test_a_memory_map_of_four_times_the_memory_is_approximated(tmp_path):
+    count, dimensions = 100_000, 512
+    mapped = np.lib.format.open_memmap(tmp_path / "z.npy", "w+", "float32", (count, dimensions))
+    some = np.random.default_rng(0).normal(size=(5000, dimensions))
+    for start in range(0, count, len(some)):
+        mapped[start : start + len(some)] = some
+    mapped.flush()
+    script = """
+import sys
+import numpy as np
+from raan import aan_weights
+z = np.load(sys.argv[1], mmap_mode="r")
+label, attribute = np.random.default_rng(0).integers(0, 2, (2, len(z)))
+aan_weights(np.eye(8, dtype=np.float32)[label[:6000]], label[:6000], attribute[:6000], tolerance=0.1)
+with Peak():
+    _, certificate = aan_weights(z, label, attribute, tolerance=1.0, return_certificate=True)
+assert not certificate.exact
+"""
+    size = (tmp_path / "z.npy").stat().st_size / 2**20
+    grown = grown_by(script, tmp_path / "z.npy")
+    assert grown < size / 4, (grown, size)

@@ -169,7 +169,7 @@ def in_a_new_process(*arguments):
         text=True,
         check=False,
         cwd=HERE,
-        env=os.environ | {"PYTHONPATH": str(HERE.parent)},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(HERE.parent), os.environ.get("PYTHONPATH", "")])},
     )
     assert done.returncode == 0, done.stderr
     return done.stdout

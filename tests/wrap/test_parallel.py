@@ -62,7 +62,9 @@ def test_a_backend_gives_the_numbers_of_one_process(backend, tmp_path):
         [sys.executable, script, backend],
         capture_output=True,
         text=True,
-        timeout=300,
+        # Ray takes half a minute to start on two busy cores, and so does each of three rounds of fits: joblib
+        # makes a new pool on it for every one, whose fresh workers import raan.
+        timeout=900 if backend == "ray" else 300,
         cwd=tmp_path,
         env=environment,
     )

@@ -37,8 +37,8 @@ def gather(
 ) -> Float[Tensor, "run batch feature"]:
     """The features of each run's rows, from a table that the runs share or from one with a run axis."""
     if features.ndim == 2:
-        return features[row]
-    return features.flatten(0, 1)[flat_index(row, features.shape[1])]
+        return features.index_select(0, row.flatten()).view(*row.shape, features.shape[1])
+    return gather(features.flatten(0, 1), flat_index(row, features.shape[1]))
 
 
 def flat_index(row: Int[Tensor, "run batch"], rows: int) -> Int[Tensor, "run batch"]:
@@ -137,8 +137,9 @@ def keep_masks(
     """
     size = batch * units
     words = [rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size] for rng in streams.values()]
-    kept = torch.from_numpy(np.stack(words) >= round(dropout * 65536)).view(len(streams), batch, units)
-    masks = kept.to(dtype).div_(1 - dropout)
+    kept = np.stack(words) >= round(dropout * 65536)
+    # As bytes, since torch takes several times as long to make numbers of truth values.
+    masks = torch.from_numpy(kept.view(np.uint8)).view(-1, batch, units).to(dtype).div_(1 - dropout)
     if len(streams) == len(seeds):
         return masks
     place = {seed: number for number, seed in enumerate(streams)}

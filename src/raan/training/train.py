@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raan.data.batches import Batch, batches, flat_index
+from raan.data.batches import Batch, batches, flat_index, gather
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.rule import LAST, Rule
@@ -208,7 +208,7 @@ def read_rows(memory: Memory, batch: Batch) -> Memory:
     rows = memory.rows.shape[1]
     if not rows:
         return memory
-    return memory._replace(rows=memory.rows.flatten(0, 1)[flat_index(batch.row, rows)])
+    return memory._replace(rows=gather(memory.rows, batch.row))
 
 
 def write_rows(memory: Memory, batch: Batch, after: Memory) -> Memory:

@@ -74,6 +74,8 @@ class Update:
 
         Parameters that stand `still` are left as they are, whatever the gradient.
         """
+        if still is not None:
+            learning_rate = learning_rate.masked_fill(still, 0)
         if self.style == "sgd":
             torch.mul(gradient, learning_rate, out=room)
         else:
@@ -85,10 +87,10 @@ class Update:
             else:
                 second.lerp_(room, 1 - self.second_decay)
             if steps is None:
-                torch.add(second, self.epsilon, out=room).sqrt_()
-                torch.div(first, room, out=room).mul_(learning_rate)
+                torch.add(second, self.epsilon, out=room).rsqrt_().mul_(first).mul_(learning_rate)
             else:  # torch's Adam: moments corrected for their start at zero, epsilon outside the root
                 steps.add_(1)
                 torch.div(second, 1 - self.second_decay**steps, out=room).sqrt_().add_(self.epsilon)
                 torch.div(first, room, out=room).mul_(learning_rate / (1 - self.first_decay**steps))
-        parameters.sub_(room if still is None else room.masked_fill_(still, 0))
+        # A rate of 0 times a slope that is not finite is nan, which counts as no step.
+        parameters.sub_(room if still is None else room.nan_to_num_(0, torch.inf, -torch.inf))
