@@ -44,8 +44,8 @@ With the threshold as a dial of every method ({thresholds} of them):
 
 {dialled}
 
-At threshold one half. The last columns are [the study](celeba.md), with its own grids, on the same seeds and splits
-and by the same rule:
+At threshold one half. The last columns are [the study](celeba.md), with its own grids, on the same seeds and
+splits and by the same rule:
 
 {fixed}
 

@@ -191,24 +191,17 @@ def _summary(file: Path) -> Iterator[str]:
     yield f"| ± s.d. (lost) | {' | '.join(titles)} |"
     yield "|---" * (1 + len(titles)) + "|"
     for name in names:
-        cells = [
-            cell for reading in readings for cell in (_own(reading, name), *_papers(reading, name, paper) * bool(paper))
-        ]
+        cells = [cell for reading in readings for cell in _cells(reading, name, paper)]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def _own(reading: Reading, name: str) -> str:
-    """What a method reaches, and in brackets the points of accuracy lost on test rows."""
-    if name not in reading.chosen:
-        return ""
-    choice = reading.chosen[name]
-    return f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})"
-
-
-def _papers(reading: Reading, name: str, paper: Paper) -> tuple[str]:
-    """What the paper prints for it."""
-    theirs = paper.get((reading.comparison.data, reading.comparison.style, name))
-    return (f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else "",)
+def _cells(reading: Reading, name: str, paper: Paper) -> Iterator[str]:
+    """What a method reaches, in brackets the points of accuracy lost on test rows; then what the paper prints."""
+    choice = reading.chosen.get(name)
+    yield f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})" if choice else ""
+    if paper:
+        theirs = paper.get((reading.comparison.data, reading.comparison.style, name))
+        yield f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
 
 
 def main() -> None:

@@ -26,7 +26,8 @@ def runs_of(name):
 
 def counted(run, part):
     """The counts of each point, [label, attribute or unknown, prediction]; of many thresholds only the second
-    class's are in the file, for cells that have rows."""
+    class's are in the file, for cells that have rows.
+    """
     if "cells" not in run:
         return run[part]
     sizes = np.array(run["cells"][part])

@@ -62,7 +62,12 @@ def test_the_page_tells_of_whole_methods_only_and_of_how_many_runs_there_are(mon
     runs = len(list(celeba_end_to_end.all_runs()))
     assert f"{runs - 1} of {runs} runs are in" in text
     cells = next(line for line in text.splitlines() if line.startswith("| GroupDRO")).split("|")[2:-1]
-    assert [cell.strip() == "" for cell in cells] [:4] == [False, True, False, False]  # the last run is of the second
+    assert [cell.strip() == "" for cell in cells][:4] == [
+        False,
+        True,
+        False,
+        False,
+    ]  # the last run is of the second
     assert text.count("| plain + threshold |") == 1
     assert "- GroupDRO, adam: worst group" in text
     assert "- GroupDRO, sgd: worst group" not in text

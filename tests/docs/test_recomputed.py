@@ -15,7 +15,10 @@ CELEBA = "CelebA, first 10,000 images"
 MARGIN = NormalDist().inv_cdf(0.9)
 EQUAL = [
     *(("equal-budgets", data, "adam", 0.5, MARGIN) for data in ("meps", "adult")),
-    *(("equal-budgets-unseen", data, "adam", 0.5, MARGIN) for data in ("meps without race", "adult without gender")),
+    *(
+        ("equal-budgets-unseen", data, "adam", 0.5, MARGIN)
+        for data in ("meps without race", "adult without gender")
+    ),
     *(("equal-budgets-sgd", data, "sgd", 0.5, MARGIN) for data in ("meps", "adult")),
     *(("equal-budgets-text", data, "adam", 100, None) for data in TABLE_3),
     ("equal-budgets-celeba", CELEBA, "adam", 0.5, MARGIN),
