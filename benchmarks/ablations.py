@@ -98,7 +98,7 @@ def one_class(runs: Sequence[Record]) -> float:
 
 def collapsed() -> Iterator[str]:
     """A table: how many runs end at one class, by learning rate, Adam-style."""
-    runs = [run for run in runs_of("table-2") if run.style == "adam"]
+    runs = [run for run in runs_of("table-2") if run.style == "adam" and "learning_rate" in run.hyperparameters]
     rates = sorted({run.hyperparameters["learning_rate"] for run in runs}, reverse=True)
     columns = list(product(("meps", "adult"), rates))
     yield "| | " + " | ".join(f"{data}, {rate:g}" for data, rate in columns) + " |"

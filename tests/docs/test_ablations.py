@@ -26,7 +26,7 @@ def test_the_page_is_what_the_command_writes():
 def test_the_shares_of_one_class_are_those_of_the_last_counts():
     found = {}
     for record in table_2():
-        if record["style"] == "adam" and record["hyperparameters"]["learning_rate"] == 0.01:
+        if record["style"] == "adam" and record["hyperparameters"].get("learning_rate") == 0.01:
             last = record["test"][-1]
             predicted = {place % 2 for place, number in enumerate(last) if number}
             found.setdefault((record["data"], record["method"]), []).append(len(predicted) == 1)

@@ -19,9 +19,6 @@ EQUAL = [
         ("equal-budgets-unseen", data, "adam", 0.5, MARGIN)
         for data in ("meps without race", "adult without gender")
     ),
-    *(("equal-budgets-sgd", data, "sgd", 0.5, MARGIN) for data in ("meps", "adult")),
-    *(("equal-budgets-text", data, "adam", 100, None) for data in TABLE_3),
-    ("equal-budgets-celeba", CELEBA, "adam", 0.5, MARGIN),
 ]
 SHOWN = ("accuracy %", "worst group %", "DP gap %", "EO gap %", "EOpp gap %")
 

@@ -52,3 +52,5 @@ def test_a_sentence_says_so_and_one_that_the_threshold_is_a_dial():
     assert said[0] == WORDS["unseen"]
     assert said[1].startswith("The decision threshold, one for all groups, is a dial of every method")
     assert conditions([kept, left_out]) == []
+    refitted = replace(dialled, hyperparameters={})  # no rate: its thresholds are its own
+    assert conditions([left_out, refitted]) == [WORDS["unseen"]]

@@ -45,8 +45,8 @@ def regime_of_all(records: Iterable[Record]) -> Regime | None:
 
 def dial_of(records: Iterable[Record]) -> str:
     """Whether the threshold was a dial of these runs, in a sentence; nothing where it was not."""
-    trained = (record for record in records if record.configuration.get("method") != "Plain + threshold")
-    if not any(record.threshold for record in trained):
+    # What needs the first stage only has decisions of its own in every study.
+    if not any(record.threshold for record in records if "learning_rate" in record.hyperparameters):
         return ""
     return "The decision threshold, one for all groups, is a dial of every method, chosen on validation rows."
 
