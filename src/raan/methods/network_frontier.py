@@ -6,6 +6,7 @@ from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
@@ -16,6 +17,7 @@ from raan.fairness.rule import ALLOWANCES, CONFIDENCE, Rule, margin_of
 from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute, hyperparameter
 from raan.models.model import Model
 from raan.models.outputs import outputs
+from raan.neighbourhood.estimator import Dial
 
 if TYPE_CHECKING:
     from raan.frontier.decide import Judge
@@ -31,12 +33,7 @@ class NetworkFrontier(Refit):
     without a floor for the worst group; the plain ones where a choice does not hold on rows that did not make it.
     """
 
-    most_lost: float = hyperparameter(ALLOWANCES[-1], most=1.0)  # the largest of its allowances
-
-    @property
-    def allowances(self) -> list[float]:
-        """The losses of accuracy that it has weights for."""
-        return sorted({*(drop for drop in ALLOWANCES if drop < self.most_lost), self.most_lost})
+    most_lost: Dial = hyperparameter(ALLOWANCES[-1], most=1.0)  # the largest of its allowances
 
     @property
     def scope(self) -> Scope:
@@ -56,8 +53,9 @@ class NetworkFrontier(Refit):
         """What the weights decide: of each run as many decisions as there are aims and allowances."""
         check_attribute(self, table)
         train, validation, test = (_parts(model, table, rows) for rows in split)
-        parts = zip(train, validation, test, strict=True)
-        runs = [_decide(*each, table.attributes, self.allowances) for each in parts]
+        most = torch.as_tensor(self.most_lost, dtype=torch.float64).expand(len(train)).tolist()
+        parts = zip(train, validation, test, most, strict=True)
+        runs = [_decide(*each, table.attributes) for each in parts]
         return Decisions(*(np.stack(part) for part in zip(*runs, strict=True)))
 
 
@@ -82,7 +80,7 @@ def _parts(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> list[_Pa
     return [_Part(*each) for each in zip(*(column.numpy(force=True) for column in columns), strict=True)]
 
 
-def _decide(train: _Part, validation: _Part, test: _Part, groups: int, allowances: Sequence[float]) -> Decisions:
+def _decide(train: _Part, validation: _Part, test: _Part, most_lost: float, groups: int) -> Decisions:
     """The classes of one run's validation and test rows under the weights of every aim and allowance."""
     from raan.frontier.decide import Judge, decide
     from raan.frontier.estimator import PARTS
@@ -92,7 +90,7 @@ def _decide(train: _Part, validation: _Part, test: _Part, groups: int, allowance
     judging, judged = (_posterior(chain, part) for part in (validation, test))
     label, group = validation.label, validation.attribute
     fold = stratified_folds(label * (groups + 1) + group + 1, PARTS, 0)
-    weights = list(_weights(Judge(judging, label, group, fold, PARTS), allowances))
+    weights = list(_weights(Judge(judging, label, group, fold, PARTS), most_lost))
     return Decisions(*(np.stack([decide(q, each) for each in weights]).astype(np.int8) for q in (judging, judged)))
 
 
@@ -116,12 +114,13 @@ def _posterior(chain: "Chain", part: _Part) -> "Posterior":
     return np.stack([part.probability[:, [y]] * chain.within(part.embedding, y) for y in classes], axis=1)
 
 
-def _weights(judge: "Judge", allowances: Sequence[float]) -> "Iterator[Float[np.ndarray, 'label group']]":
-    """The weights that FairFrontier takes, aims outermost."""
+def _weights(judge: "Judge", most_lost: float) -> "Iterator[Float[np.ndarray, 'label group']]":
+    """The weights that FairFrontier takes, aims outermost, for the usual allowances up to the largest."""
     from raan.frontier.promise import promise
     from raan.frontier.search import search
 
     margin = margin_of(CONFIDENCE)
+    allowances = sorted({*(drop for drop in ALLOWANCES if drop < most_lost), most_lost})
     tried = search(judge, Rule(accuracy_drop=allowances[-1], margin=margin))
     plain = tried.counts[0].sum(0)
     for aim, drop in product(AIMS, allowances):
