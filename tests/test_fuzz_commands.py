@@ -19,7 +19,7 @@ from fitted_runs import write_table
 MEMORY = 3 * 2**30
 """Bytes of address space that a command may take, libraries included: of torch alone there is more than one."""
 
-SECONDS = 240
+SECONDS = 600
 
 FIT = ("--label", "hired", "--attribute", "sex", "--minutes", "0.05")
 

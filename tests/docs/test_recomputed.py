@@ -13,13 +13,7 @@ TABLE_2 = [(data, style) for style in ("adam", "sgd") for data in ("meps", "adul
 TABLE_3 = [f"{name} (Measuring Hate Speech)" for name in ("Black", "Muslim", "NeuroDiv", "LGBTQ")]
 CELEBA = "CelebA, first 10,000 images"
 MARGIN = NormalDist().inv_cdf(0.9)
-EQUAL = [
-    *(("equal-budgets", data, "adam", 0.5, MARGIN) for data in ("meps", "adult")),
-    *(
-        ("equal-budgets-unseen", data, "adam", 0.5, MARGIN)
-        for data in ("meps without race", "adult without gender")
-    ),
-]
+EQUAL = [("equal-budgets", data, "adam", 0.5, MARGIN) for data in ("meps", "adult")]
 SHOWN = ("accuracy %", "worst group %", "DP gap %", "EO gap %", "EOpp gap %")
 
 
