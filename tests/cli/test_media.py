@@ -44,6 +44,20 @@ def test_a_model_of_texts_is_fitted_with_other_columns_and_says_what_embedded_th
     assert "comment" in (out / "report.html").read_text()
 
 
+def test_groups_too_small_to_compare_are_refused_before_anything_is_embedded(tmp_path):
+    table = comments(tmp_path / "comments.csv")
+    frame = pd.read_csv(table)
+    frame["religion"] = ["rare"] * 5 + ["common"] * (len(frame) - 5)
+    frame.to_csv(table, index=False)
+    result = raan(
+        "fit", table, "--text", "comment", "--label", "toxic", "--attribute", "religion",
+        "--out", tmp_path / "out", RAAN_CACHE=str(tmp_path / "cache"),
+    )  # fmt: skip
+    assert result.returncode == 2
+    assert "1 of 2 groups have 30 training rows or more" in said(result)
+    assert not (tmp_path / "cache").exists()
+
+
 def test_new_texts_are_embedded_and_predicted(fitted, tmp_path):
     table, out, cache, _ = fitted
     new = pd.DataFrame({"comment": ["A lovely garden", "You are awful people", None], "age": [20, 30, 40]})
@@ -99,7 +113,7 @@ def test_images_are_fitted_and_predicted_and_a_missing_file_is_named_with_its_li
 
 
 def test_a_wrong_encoder_is_an_error_in_words(tmp_path):
-    table = comments(tmp_path / "comments.csv", rows=100)
+    table = comments(tmp_path / "comments.csv")
     result = raan(
         "fit", table, "--text", "comment", "--text-encoder", "no such model", "--label", "toxic", "--attribute",
         "religion", "--out", tmp_path / "out", "--minutes", SHORT, RAAN_CACHE=str(tmp_path),

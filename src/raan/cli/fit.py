@@ -165,6 +165,7 @@ def _read(
     max_rows: int | None,
     media: Media,
 ) -> Loaded:
+    from raan.fit.rows import LEAST_JUDGED
     from raan.tabular.columns import MISSING
     from raan.tabular.frame import from_frame
     from raan.tabular.preprocessing import Rules
@@ -178,7 +179,7 @@ def _read(
         keep_attribute=keep_attribute,
         test=test,
         seed=seed,
-        rules=Rules(missing=(*MISSING, *(missing or ()))),
+        rules=Rules(missing=(*MISSING, *(missing or ())), judged=LEAST_JUDGED),
         layout=layout,
         max_rows=max_rows,
         media=media,

@@ -6,17 +6,12 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from raan.data.stratified import stratified_split
-from raan.errors import InputError
-from raan.fairness.cells import cell_counts
-from raan.fairness.groups import keep_judged
 from raan.tabular.frame import Loaded
+from raan.tabular.targets import keep_comparable
 from raan.tabular.words import listed
 
 LEAST_JUDGED = 30
 """A group with fewer training rows of some class is too small to judge by."""
-
-MANY_CLASSES = 10
-"""A label of more classes may be a number, or another column than was meant."""
 
 Places = Int[np.ndarray, "row"]
 
@@ -84,13 +79,8 @@ class Rows:
 def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
     """The rows, those of groups too small to judge by as unknown, and a note that names these groups."""
     training = np.concatenate([loaded.split.train, loaded.split.validation])
-    label, attribute = loaded.label, loaded.attribute
-    shape = len(label.names), len(attribute.names)
-    cells = cell_counts(label.codes[training], attribute.codes[training], shape)
-    judged = keep_judged(loaded.attribute, cells, LEAST_JUDGED)
-    if len(judged.names) < 2:
-        raise _too_small(loaded, cells, len(judged.names))
-    small = [name for name in attribute.names if name not in judged.names]
+    judged = keep_comparable(loaded.name, loaded.label, loaded.attribute, training, LEAST_JUDGED)
+    small = [name for name in loaded.attribute.names if name not in judged.names]
     if not small:
         return loaded, ()
     note = (
@@ -98,19 +88,3 @@ def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
         f"{listed(small)}. Their rows train the models, but no gap is measured for them."
     )
     return replace(loaded, attribute=judged), (note,)
-
-
-def _too_small(loaded: Loaded, cells: Int[np.ndarray, "label attribute"], judged: int) -> InputError:
-    """Where fewer than two groups can be judged: the smallest cell, and what may be at fault."""
-    classes, groups = loaded.label.names, loaded.attribute.names
-    label, group = divmod(int(cells.argmin()), len(groups))
-    remedy = "give more rows, or merge rare classes and small groups"
-    if len(classes) > MANY_CLASSES:
-        remedy = f"the label has the classes {listed(classes)}; give one with fewer, or more rows"
-    return InputError(
-        f"{loaded.name}:",
-        f"{judged} of {len(groups)} groups have {LEAST_JUDGED} training rows or more of every class; the fewest "
-        f"rows, {int(cells.min())}, have the class {classes[label]!r} and the group {groups[group]!r}",
-        f"two groups or more to compare, of {listed(groups)}",
-        remedy,
-    )

@@ -14,6 +14,7 @@ from jaxtyping import Float32, Int
 from raan.data.split import Fractions, Parts, Sizes
 from raan.data.stratified import stratified_split
 from raan.errors import InputError, InputTypeError, Option, is_number, is_whole, needing
+from raan.fairness.cells import cell_counts
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns
@@ -25,7 +26,7 @@ from raan.tabular.reading import read
 from raan.tabular.roles import Name, Roles, read_types, settle_roles
 from raan.tabular.sheet import Sheet, stack
 from raan.tabular.suspicions import find_leaks, identifiers, repeats, tiny_cells
-from raan.tabular.targets import grouped, labelled
+from raan.tabular.targets import grouped, keep_comparable, labelled
 from raan.tabular.unfit import describe_unfit, leave_unfit
 from raan.tabular.words import align, describe_cells, listed
 
@@ -63,11 +64,8 @@ class Loaded:
     @property
     def cells(self) -> Int[np.ndarray, "label attribute"]:
         """How many rows each (class, attribute) cell has; rows of unknown attribute are in none."""
-        known = self.attribute.codes != UNKNOWN
         shape = (len(self.label.names), len(self.attribute.names))
-        cells = np.zeros(shape, dtype=np.int64)
-        np.add.at(cells, (self.label.codes[known], self.attribute.codes[known]), 1)
-        return cells
+        return cell_counts(self.label.codes, self.attribute.codes, shape)
 
     @cached_property
     def table(self) -> Table:
@@ -150,6 +148,9 @@ def from_frame(
         raise InputError(Option("test"), "has no row with a label", f"a class in its column {roles.label!r}")
     groups, binned = grouped(sheet, roles.attributes, asked, rules)
     parts = _split(sheet, classes, groups, sizes, seed)
+    if rules.judged:  # before texts and images are embedded, which may take minutes
+        judging = np.concatenate([parts.train, parts.validation])
+        keep_comparable(sheet.name, classes, groups, judging, rules.judged)
     unused = {roles.label, *roles.ignore, *(() if keep_attribute else roles.attributes)}
     names = [name for name in sheet.columns if name not in unused]
     columns, unfit = leave_unfit(sheet, names, asked, parts.train, kept=roles.attributes)

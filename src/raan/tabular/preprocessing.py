@@ -48,6 +48,7 @@ class Rules:
     missing_label: Literal["drop", "refuse"] = "drop"
     groups: int = 100  # a label or an attribute of more values is refused
     tiny: int = 30  # (class, attribute) cells with fewer rows are warned of
+    judged: int = 0  # refused unless two groups have so many rows of every class, test rows aside
 
 
 @dataclass(frozen=True)

@@ -3,13 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
+from jaxtyping import Int
 
 from raan.errors import InputError, Message, Option
-from raan.fairness.groups import Codes, cross_codes
+from raan.fairness.cells import cell_counts
+from raan.fairness.groups import Codes, cross_codes, keep_judged
 from raan.tabular.bins import as_groups
 from raan.tabular.columns import Numbers, Type, Words
 from raan.tabular.preprocessing import Rules
 from raan.tabular.sheet import Sheet
+from raan.tabular.words import listed
+
+MANY_CLASSES = 10
+"""A label of more classes may be a number, or another column than was meant."""
 
 
 def labelled(sheet: Sheet, label: str, types: Mapping[str, Type], rules: Rules) -> tuple[Sheet, Words, list[str]]:
@@ -53,6 +59,26 @@ def grouped(
         came = f"is missing in all {sheet.rows:,} rows, in one column or the other"
         raise InputError(Option("attribute"), came, "at least one row where all are known")
     return crossed, notes
+
+
+def keep_comparable(name: str, label: Codes, attribute: Codes, rows: Int[np.ndarray, "some"], least: int) -> Codes:
+    """The groups with so many of the rows in every class, an error where there are not two; others are unknown."""
+    shape = len(label.names), len(attribute.names)
+    cells = cell_counts(label.codes[rows], attribute.codes[rows], shape)
+    judged = keep_judged(attribute, cells, least)
+    if len(judged.names) >= 2:
+        return judged
+    code, group = divmod(int(cells.argmin()), shape[1])
+    remedy = "give more rows, or merge rare classes and small groups"
+    if len(label.names) > MANY_CLASSES:
+        remedy = f"the label has the classes {listed(label.names)}; give one with fewer, or more rows"
+    raise InputError(
+        f"{name}:",
+        f"{len(judged.names)} of {shape[1]} groups have {least} training rows or more of every class; the fewest "
+        f"rows, {int(cells.min())}, have the class {label.names[code]!r} and the group {attribute.names[group]!r}",
+        f"two groups or more to compare, of {listed(attribute.names)}",
+        remedy,
+    )
 
 
 def _check_whole(sheet: Sheet, label: str, column: Numbers) -> None:
