@@ -11,7 +11,7 @@ from batches_of import first_step
 from raan.data.batches import Batch, batches
 from raan.methods import MOAP, RAAN, SOX, Memory, Scope
 from raan.models.model import Model
-from raan.neighbourhood.estimator import InnerEstimate, batch_pairs, inner_estimate, surrogate
+from raan.neighbourhood.estimator import InnerEstimate, batch_pairs, surrogate
 from raan.neighbourhood.pairs import log_affinity, neighbours
 from reference import methods as loops
 from reference import neighbourhood as paper
@@ -122,10 +122,11 @@ def test_moaps_gradient_is_the_moving_average_of_g_at_its_averages():
         output = turn.model.at(leaf)(turn.batch.features)
         losses = torch.nn.functional.cross_entropy(output.logit.mT, turn.batch.label, reduction="none")
         neighbour = neighbours(turn.batch.label, turn.batch.attribute)
-        pairs = batch_pairs(log_affinity(output.embedding, TEMPERATURE), neighbour)
+        affinity = log_affinity(output.embedding, TEMPERATURE)
+        pairs = batch_pairs(affinity, neighbour)
         log_denominator, ratio, anchor, _ = of_batch(turn.after, turn.batch).rows.unbind(-1)
-        term = surrogate(pairs, inner_estimate(pairs, losses), InnerEstimate(log_denominator, ratio))
         own_loss = (anchor == 0) & ~neighbour.any(-1)
+        term = surrogate(affinity, losses, pairs, InnerEstimate(log_denominator, ratio), torch.ones_like(anchor))
         value = torch.where(own_loss, losses, anchor * term).mean(-1)
         average = 0.75 * average + 0.25 * torch.autograd.grad(value.sum(), leaf)[0]
         torch.testing.assert_close(turn.gradient, average)

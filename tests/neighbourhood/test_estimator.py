@@ -115,16 +115,14 @@ def test_the_gradient_is_equation_8_and_the_value_is_the_estimate(scope, classes
     before = InnerEstimate.unknown(12, dtype=torch.float64)
     for row, (u1, u2) in u.items():
         before.log_denominator[row], before.neighbourhood_loss[row] = np.log(u2), u1 / u2
-    pairs = batch_pairs(
-        log_affinity(embedding if scope == "model" else embedding.detach(), 0.4),
-        neighbours(data.label, data.attribute),
-    )
-    estimate = inner_estimate(pairs, loss)
-    value = surrogate(pairs, estimate, moving_average(before, estimate, 0.5))
+    affinity = log_affinity(embedding if scope == "model" else embedding.detach(), 0.4)
+    pairs = batch_pairs(affinity, neighbours(data.label, data.attribute))
+    average = moving_average(before, inner_estimate(pairs, loss), 0.5)
+    value = surrogate(affinity, loss, pairs, average, torch.ones_like(loss))
     parts = [tiny.encoder, tiny.head] if scope == "model" else [tiny.head]
     gradient = torch.autograd.grad(value.mean(), parts)
     np.testing.assert_allclose(torch.cat([g.flatten() for g in gradient]).numpy(), expected, atol=1e-12)
-    believed = [u_after[row][0] / u_after[row][1] if row in u_after else 0.0 for row in rows]
+    believed = [u_after[row][0] / u_after[row][1] if row in u_after else numbers[1][row] for row in rows]
     np.testing.assert_allclose(value.detach().numpy(), believed, atol=1e-12)
 
 

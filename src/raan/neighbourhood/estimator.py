@@ -33,49 +33,30 @@ class InnerEstimate(NamedTuple):
 
 
 class BatchPairs(NamedTuple):
-    """The affinities of one batch, on a scale of its own for each anchor."""
+    """The affinities of one batch, on a scale of its own for each anchor; constants."""
 
-    share: Float[Tensor, "*lead row row"]  # affinity over the anchor's sum, the sum held constant: rows sum to 1
-    log_mean: Float[Tensor, "*lead row"]  # log of the anchor's mean affinity, a constant; -inf without neighbours
+    share: Float[Tensor, "*lead row row"]  # affinity over the anchor's sum: rows sum to 1, or to 0
+    log_mean: Float[Tensor, "*lead row"]  # log of the anchor's mean affinity; -inf without neighbours
 
 
+@torch.no_grad()
 def batch_pairs(
     log_affinity: Float[Tensor, "*lead row row"], neighbour: Bool[Tensor, "*lead row row"]
 ) -> BatchPairs:
     """Each anchor's affinities to its neighbours over their sum, and their mean in the log."""
-    return BatchPairs(*_Shares.apply(log_affinity, neighbour))  # type: ignore[no-untyped-call]
+    # A mask is numbers that are added and multiplied, since a choice by mask takes ten times as long.
+    mask = neighbour.view(torch.uint8).to(log_affinity.dtype)
+    # Minus a finite number for others: in a row without neighbours shares are then 0, never nan.
+    masked = (mask - 1).mul_(torch.finfo(mask.dtype).max).add_(log_affinity)
+    share = masked.softmax(-1).mul_(mask)
+    # The nearest neighbour's affinity is known and so is its share: that tells the sum.
+    nearest, count = share.amax(-1), mask.sum(-1)
+    return BatchPairs(share, torch.where(nearest == 0, -torch.inf, masked.amax(-1) - (nearest * count).log()))
 
 
-class _Shares(Function):
-    """`batch_pairs` with its slope, the sums being constants: d share = share d log_affinity.
-
-    A mask is numbers that are added and multiplied, since a choice by mask takes ten times as long.
-    """
-
-    @staticmethod
-    def forward(ctx: Any, log_affinity: Tensor, neighbour: Tensor) -> tuple[Tensor, Tensor]:
-        mask = neighbour.view(torch.uint8).to(log_affinity.dtype)
-        # Minus a finite number for others: in a row without neighbours shares are then 0, never nan.
-        masked = (mask - 1).mul_(torch.finfo(mask.dtype).max).add_(log_affinity)
-        share = masked.softmax(-1).mul_(mask)
-        # The nearest neighbour's affinity is known and so is its share: that tells the sum.
-        nearest, count = share.amax(-1), mask.sum(-1)
-        log_mean = torch.where(nearest == 0, -torch.inf, masked.amax(-1) - (nearest * count).log())
-        ctx.save_for_backward(share)
-        ctx.mark_non_differentiable(log_mean)
-        return share, log_mean
-
-    @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
-        (share,) = ctx.saved_tensors
-        return share * slopes[0], None
-
-
+@torch.no_grad()
 def inner_estimate(pairs: BatchPairs, sample_loss: Float[Tensor, "*lead row"]) -> InnerEstimate:
-    """g-hat, Eq. (7): the batch's estimate of each anchor's mean affinity and neighbourhood loss.
-
-    The loss is differentiable, its denominator held constant, so that autograd through it is Eq. (6).
-    """
+    """g-hat, Eq. (7): the batch's estimate of each anchor's mean affinity and neighbourhood loss."""
     return InnerEstimate(pairs.log_mean, neighbourhood_loss(pairs.share, sample_loss))
 
 
@@ -114,16 +95,53 @@ def moving_average(
     )
 
 
-def surrogate(pairs: BatchPairs, estimate: InnerEstimate, average: InnerEstimate) -> Float[Tensor, "*lead row"]:
+def surrogate(
+    log_affinity: Float[Tensor, "*lead row row"],
+    sample_loss: Float[Tensor, "*lead row"],
+    pairs: BatchPairs,
+    average: InnerEstimate,
+    anchor_weight: Float[Tensor, "*lead row"],
+) -> Float[Tensor, "*lead row"]:
     """For each anchor, a number whose value is f(u) = u1 / u2 and whose gradient is its term of G(w), Eq. (8).
 
-    An anchor without neighbours in the batch keeps its value and has no gradient.
+    Both are times the anchor's weight. An anchor without neighbours in the batch keeps its value and has no
+    gradient; one that never met any is believed to be as its own loss says. Of weight 0, it is its own loss.
     """
-    seen = estimate.log_denominator > -torch.inf
-    # g-hat2 / u2: how the batch's scale, in which the shares are kept, compares with the average's.
-    scale = torch.where(seen, (estimate.log_denominator - average.log_denominator).exp(), 0)
-    slope = scale * (estimate.neighbourhood_loss - average.neighbourhood_loss * pairs.share.sum(-1))
-    return average.neighbourhood_loss + (slope - slope.detach())
+    term: Tensor = _Surrogate.apply(log_affinity, sample_loss, *pairs, *average, anchor_weight)  # type: ignore[no-untyped-call]
+    return term
+
+
+class _Surrogate(Function):
+    """`surrogate` with its slope written out, Eq. (6) within Eq. (8).
+
+    d term_i = c_i sum_j share_ij (d loss_j + (loss_j - f_i) d log_affinity_ij), c_i being the weight times
+    g-hat2 / u2: how the batch's scale, in which the shares are kept, compares with the average's.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        log_affinity: Tensor,
+        sample_loss: Tensor,
+        share: Tensor,
+        log_mean: Tensor,
+        log_denominator: Tensor,
+        ratio: Tensor,
+        weight: Tensor,
+    ) -> Tensor:
+        own = ~(weight > 0)
+        factor = torch.where(own | (log_mean == -torch.inf), 0, weight * (log_mean - log_denominator).exp())
+        ctx.save_for_backward(sample_loss, share, ratio, factor, own)
+        believed = torch.where(log_denominator > -torch.inf, ratio, sample_loss)
+        return torch.where(own, sample_loss, weight * believed)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
+        (slope,), (loss, share, ratio, factor, own) = slopes, ctx.saved_tensors
+        weighted = share * (slope * factor).unsqueeze(-1)
+        of_loss = weighted.sum(-2) + slope * own
+        of_affinity = weighted.mul_(loss.unsqueeze(-2) - ratio.unsqueeze(-1)) if ctx.needs_input_grad[0] else None
+        return of_affinity, of_loss, None, None, None, None, None
 
 
 class StochasticObjective(NamedTuple):
@@ -153,12 +171,10 @@ def stochastic_objective(
     none in the whole data set (weight 0) counts with its own loss, as in `aan_weights`. Where a batch may hold
     copies of a data row, `row` tells which samples are: they share one average.
     """
-    pairs = batch_pairs(log_affinity(embedding, temperature), neighbours(label, attribute))
+    affinity = log_affinity(embedding, temperature)
+    pairs = batch_pairs(affinity, neighbours(label, attribute))
     estimate = inner_estimate(pairs, sample_loss)
     shared = estimate if row is None else shared_by_copies(estimate, row)
     average = moving_average(average, shared, averaging_rate, denominator_floor, log_kept)
-    known = average.log_denominator > -torch.inf
-    believed = torch.where(known, surrogate(pairs, estimate, average), sample_loss.detach())
-    anchored = anchor_weight > 0
-    term = torch.where(anchored, anchor_weight * believed, sample_loss)
-    return StochasticObjective(term, average, anchored & (estimate.log_denominator == -torch.inf))
+    term = surrogate(affinity, sample_loss, pairs, average, anchor_weight)
+    return StochasticObjective(term, average, (anchor_weight > 0) & (pairs.log_mean == -torch.inf))

@@ -61,19 +61,20 @@ class _Unit(Function):
         return across
 
 
-class _Similarity(Function):
-    """z_i.z_j of all pairs, with its slope as one product of matrices instead of two."""
+class _LogAffinity(Function):
+    """(z_i.z_j - 1) / temperature of all pairs, with its slope as one product of matrices instead of two."""
 
     @staticmethod
-    def forward(ctx: Any, direction: Tensor) -> Tensor:
-        ctx.save_for_backward(direction)
-        return direction @ direction.mT
+    def forward(ctx: Any, direction: Tensor, warmth: Tensor) -> Tensor:
+        ctx.save_for_backward(direction, warmth)
+        return (direction @ direction.mT).sub_(1).div_(warmth.clamp(min=NEAREST))
 
     @staticmethod
-    def backward(ctx: Any, *slopes: Tensor) -> Tensor:
-        (slope,), (direction,) = slopes, ctx.saved_tensors
-        both_ways: Tensor = (slope + slope.mT) @ direction
-        return both_ways
+    def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, None]:
+        (slope,), (direction, warmth) = slopes, ctx.saved_tensors
+        # At temperature 0 the nearest neighbour is a choice, which has no slope.
+        factor = (warmth > 0) / warmth.clamp(min=NEAREST)
+        return ((slope + slope.mT) @ direction).mul_(factor), None
 
 
 def neighbours(
@@ -97,14 +98,12 @@ def log_affinity(
 ) -> Float[Tensor, "*lead row row"]:
     """(z_i.z_j - 1) / temperature: the log of the affinity, scaled so that the largest possible one is 1.
 
-    The scale cancels in every ratio. At temperature 0 the nearest neighbour is a choice, which has no slope.
+    The scale cancels in every ratio.
     """
     direction = unit(embedding)
     warmth = dial(temperature, direction)[..., None, None]
-    # From a constant to itself: the value stays, and the slope is there where the temperature is above 0.
-    direction = direction.detach().lerp(direction, (warmth > 0).to(direction.dtype))
-    similarity: Tensor = _Similarity.apply(direction)  # type: ignore[no-untyped-call]
-    return (similarity - 1) / warmth.clamp(min=NEAREST)
+    affinity: Tensor = _LogAffinity.apply(direction, warmth)  # type: ignore[no-untyped-call]
+    return affinity
 
 
 def pair_weights(

@@ -118,10 +118,9 @@ class _Pairs(NamedTuple):
 
 def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[_Pairs]:
     """The similarities of one block after the other, all in the same memory: fresh pages would cost more."""
-    room = torch.empty(2, BLOCK * BLOCK, dtype=directions.dtype, device=directions.order.device)
-    panel_room, column_room = (
-        directions.room(min(size, directions.panel)) for size in (len(directions.order), BLOCK)
-    )
+    side = min(BLOCK, directions.panel)
+    room = torch.empty(2, side * side, dtype=directions.dtype, device=directions.order.device)
+    panel_room, column_room = directions.room(min(len(directions.order), directions.panel)), directions.room(side)
     for panel, several in groupby(blocks, key=lambda block: block[0]):
         held = directions.read(panel, panel_room)
         for _, columns in several:
