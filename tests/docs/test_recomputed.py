@@ -13,7 +13,16 @@ TABLE_2 = [(data, style) for style in ("adam", "sgd") for data in ("meps", "adul
 TABLE_3 = [f"{name} (Measuring Hate Speech)" for name in ("Black", "Muslim", "NeuroDiv", "LGBTQ")]
 CELEBA = "CelebA, first 10,000 images"
 MARGIN = NormalDist().inv_cdf(0.9)
-EQUAL = [("equal-budgets", data, "adam", 0.5, MARGIN) for data in ("meps", "adult")]
+EQUAL = [
+    *(("equal-budgets", data, "adam", 0.5, MARGIN) for data in ("meps", "adult")),
+    *(
+        ("equal-budgets-unseen", data, "adam", 0.5, MARGIN)
+        for data in ("meps without race", "adult without gender")
+    ),
+    *(("equal-budgets-sgd", data, "sgd", 0.5, MARGIN) for data in ("meps", "adult")),
+    *(("equal-budgets-text", data, "adam", 100, None) for data in TABLE_3),
+    ("equal-budgets-celeba", CELEBA, "adam", 0.5, MARGIN),
+]
 SHOWN = ("accuracy %", "worst group %", "DP gap %", "EO gap %", "EOpp gap %")
 
 
