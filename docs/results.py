@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import celeba_page, frontier
+from benchmarks import celeba_end_to_end, celeba_page, frontier
 from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
@@ -85,7 +85,8 @@ def _index() -> str:
         lines += [""]
     if celeba_page.page():
         lines += ["## [CelebA, trained through](celeba-end-to-end.md)", ""]
-        lines += ["- A ResNet-18 end to end beside frozen features, by the same methods, dials and rule.", ""]
+        lines += ["- A ResNet-18 end to end beside frozen features, by the same methods, dials and rule."]
+        lines += [f"- {celeba_page.verdict(celeba_page.differences(celeba_end_to_end.read()))}", ""]
     for file in sorted(RESULTS.glob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))
         if "kind" in content:

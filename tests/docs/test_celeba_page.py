@@ -1,6 +1,7 @@
 """The page about CelebA trained through: what the rule chooses in the lines of its runs."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -71,6 +72,11 @@ def test_the_page_tells_of_whole_methods_only_and_of_how_many_runs_there_are(mon
     assert text.count("| plain + threshold |") == 1
     assert "- GroupDRO, adam: worst group" in text
     assert "- GroupDRO, sgd: worst group" not in text
+    signs = re.findall(r"^- .*: worst group (.)[\d.]+ ± [\d.]+, accuracy (.)", text, re.M)
+    worst, right = ([sign for sign, _ in signs].count("+"), [sign for _, sign in signs].count("+"))
+    assert (
+        f"Of {len(signs)} rows the worst group is better end to end in {worst}, the accuracy in {right}." in text
+    )
 
 
 def test_a_line_that_was_cut_off_is_taken_away(monkeypatch, tmp_path):
