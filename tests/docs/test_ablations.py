@@ -63,7 +63,13 @@ def test_a_gap_given_the_accuracy_is_the_smallest_on_validation_rows_that_are_ac
             if accuracy >= 0.853 and gap < best.get(record["seed"], (np.inf, 0))[0]:
                 best[record["seed"]] = gap, rates(test)[1]
     expected = 100 * np.mean([test for _, test in (most_accurate | best).values()])
-    (line,) = [
-        line for line in ablations.ablation("temperature", {"averaging_rate": 0.5}, "adam") if "| 0.9 |" in line
-    ]
+    lines = ablations.ablation(ablations.runs_of("table-2"), "temperature", {"averaging_rate": 0.5}, "adam")
+    (line,) = [line for line in lines if "| 0.9 |" in line]
     assert line.split(" | ")[3].startswith(f"{expected:.1f} ±")
+
+
+@pytest.mark.parametrize("style", ["adam", "sgd"])
+def test_the_ablation_of_gamma_has_the_papers_nine_values(style):
+    lines = list(ablations.ablation(ablations.nine_rates(), "averaging_rate", {"temperature": 0.9}, style))[2:]
+    assert [line.split(" | ")[0].strip("| ") for line in lines] == [f"0.{digit}" for digit in range(1, 10)]
+    assert all(line.split(" | ")[3] for line in lines)
