@@ -1,7 +1,7 @@
 """What the paper's appendix prints beside its tables, read off committed runs; what Alg. 3's Adam does at 1e-2.
 
 `python -m benchmarks.ablations` writes the tables of docs/ablations.md from results/table-2.jsonl.gz and, where
-they are there, results/ablation-gamma.jsonl.gz (the averaging rates that Table 2 leaves out) and
+they are there, results/ablation-gamma.jsonl.gz (RL-RAAN at nine averaging rates) and
 results/torch-adam.jsonl.gz.
 
 The ablations are read as the paper has them, "given the accuracy": of all learning rates and points whose accuracy
@@ -58,11 +58,16 @@ def given_accuracy(runs: Sequence[Record], least: float, gap: Callable[[Metrics]
     return Reading(*(100 * np.array(each) for each in zip(*found, strict=True)))
 
 
-def ablation(dial: str, fixed: dict[str, float], style: str) -> Iterator[str]:
+def nine_rates() -> list[Record]:
+    """The runs of the ablation of gamma: RL-RAAN's own study, and of head-only RAAN what Table 2 has."""
+    return [*(run for run in runs_of("table-2") if run.method == "RAAN"), *runs_of("ablation-gamma")]
+
+
+def ablation(from_runs: Sequence[Record], dial: str, fixed: dict[str, float], style: str) -> Iterator[str]:
     """A table: a row for each value of the dial, gaps of both learners on Adult."""
     runs = [
         run
-        for run in (*runs_of("table-2"), *runs_of("ablation-gamma"))
+        for run in from_runs
         if run.data == "adult" and run.style == style and run.method in LEARNERS
         if all(run.hyperparameters[key] == value for key, value in fixed.items())
     ]
@@ -150,9 +155,9 @@ def _chosen(runs: Sequence[Record]) -> str:
 
 
 TABLES: dict[str, Callable[[], Iterator[str]]] = {
-    "gamma, adam": lambda: ablation("averaging_rate", {"temperature": 0.9}, "adam"),
-    "gamma, sgd": lambda: ablation("averaging_rate", {"temperature": 0.9}, "sgd"),
-    "tau, adam": lambda: ablation("temperature", {"averaging_rate": 0.5}, "adam"),
+    "gamma, adam": lambda: ablation(nine_rates(), "averaging_rate", {"temperature": 0.9}, "adam"),
+    "gamma, sgd": lambda: ablation(nine_rates(), "averaging_rate", {"temperature": 0.9}, "sgd"),
+    "tau, adam": lambda: ablation(runs_of("table-2"), "temperature", {"averaging_rate": 0.5}, "adam"),
     "one class": collapsed,
     "torch's Adam": corrected,
 }

@@ -382,8 +382,8 @@ def claim_other_sgd():
     assert (first, second) == ("RL-EOR", "Adversarial (EO)")
     return said(f"""
         **SGD-style** it is {lead} ahead of plain training with a threshold ({sure(p)}, not corrected for {rivals}
-        rivals), and {balance} of balancing without neighbourhoods ({sure(q)}). The best worst group is that of RL-EOR
-        on MEPS ({meps}) and of adversarial training on Adult ({adult}).""")
+        rivals), and {balance} of balancing without neighbourhoods ({sure(q)}). The best worst group is that of
+        RL-EOR on MEPS ({meps}) and of adversarial training on Adult ({adult}).""")
 
 
 def claim_other_text():
