@@ -29,10 +29,11 @@ def headline(reading: Reading) -> str:
         )
     then = level(reading.chosen[pick], reading.aim).mean
     if reading.aim.gain(then - now) <= 0:
-        others = best(reading, reading.rivals, "validation") != pick
-        which = f"{pick} does not improve" if others else "No method improves"
+        # Others may be better on test rows, which pick none.
+        leads = best(reading, reading.rivals, "validation") == pick
+        which = f"{pick}, the best on validation rows," if leads else pick
         return (
-            f"{which} on {reading.against} here: with {pick}, {_subject(reading)} goes "
+            f"{which} does not improve on {reading.against} here: {_subject(reading)} goes "
             f"from {percent(now)} % to {percent(then)} %."
         )
     verb = "raises" if reading.aim.more_is_better else "narrows"
