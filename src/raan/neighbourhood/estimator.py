@@ -104,8 +104,9 @@ def surrogate(
 ) -> Float[Tensor, "*lead row"]:
     """For each anchor, a number whose value is f(u) = u1 / u2 and whose gradient is its term of G(w), Eq. (8).
 
-    Both are times the anchor's weight. An anchor without neighbours in the batch keeps its value and has no
-    gradient; one that never met any is believed to be as its own loss says. Of weight 0, it is its own loss.
+    The gradient of g-hat in it is Eq. (6). Value and gradient are times the anchor's weight; of weight 0, it is
+    its own loss. An anchor without neighbours in the batch keeps its value and has no gradient; one that never met
+    any is believed to be as its own loss says.
     """
     term: Tensor = _Surrogate.apply(log_affinity, sample_loss, *pairs, *average, anchor_weight)  # type: ignore[no-untyped-call]
     return term
