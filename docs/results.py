@@ -16,12 +16,14 @@ import numpy as np
 
 from benchmarks import celeba_end_to_end, celeba_page, frontier
 from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
+from raan.fairness.aims import MEASURES
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
 from raan.report.measures import spread, two_places
 from raan.report.outline import readings_of
 from raan.report.pictures import told
 from raan.report.reading import Reading, level, lost
+from raan.report.sheets import in_paper
 from raan.report.text import markdown_report
 from raan.report.words import headline, sureness
 from raan.studies import FOLDER
@@ -29,7 +31,7 @@ from raan.study.study import read_study
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGES = ROOT / "results", ROOT / "docs" / "results"
-BEGIN, END = "<!-- results of {} -->", "<!-- end -->"
+BEGIN, MEASURED, END = "<!-- results of {} -->", "<!-- measures of {} -->", "<!-- end -->"
 PAPER = ROOT / "docs" / "the-papers-tables.md"
 TABULAR = ROOT / "docs" / "guides" / "tabular.md"
 FRONTIER = ROOT / "docs" / "guides" / "fair-frontier.md"
@@ -78,6 +80,7 @@ def _page(file: Path) -> str:
 def _index() -> str:
     """The pages, each with what it says first."""
     lines = ["# Results", "", "Written from the runs under results/ by `make results`; nothing here is typed.", ""]
+    lines += ["[What differs from the paper](../the-papers-tables.md): objective, data, optimisation, splits.", ""]
     for file in _with_results():
         content = _content(file)
         lines += [f"## [{content.title}]({file.stem}.md)", ""]
@@ -100,7 +103,9 @@ def _with_tables(path: Path) -> str:
     text = path.read_text(encoding="utf-8")
     for file in _with_results():
         if BEGIN.format(file.stem) in text:
-            text = _filled(text, file.stem, "\n".join(_summary(file)))
+            text = _filled(text, BEGIN.format(file.stem), "\n".join(_summary(file)))
+        if MEASURED.format(file.stem) in text:
+            text = _filled(text, MEASURED.format(file.stem), "\n".join(_every_measure(file)))
     return _with_frontiers(_with_comparisons(text))
 
 
@@ -112,7 +117,7 @@ def _with_frontiers(text: str) -> str:
     for estimator, regime, drop in product(("boosting", "logistic"), ("unseen", "input", "known"), (0.005, 0.02)):
         name = f"FairFrontier over {estimator}, {regime}, within {drop}"
         if BEGIN.format(name) in text:
-            text = _filled(text, name, "\n".join(_rivals(records, estimator, regime, drop)))
+            text = _filled(text, BEGIN.format(name), "\n".join(_rivals(records, estimator, regime, drop)))
     return text
 
 
@@ -147,7 +152,7 @@ def _with_comparisons(text: str) -> str:
     for estimator, drop in product(("logistic", "boosting"), DROPS):
         name = f"{estimator} within {drop}"
         if BEGIN.format(name) in text:
-            text = _filled(text, name, "\n".join(_compared(found, estimator, drop)))
+            text = _filled(text, BEGIN.format(name), "\n".join(_compared(found, estimator, drop)))
     return text
 
 
@@ -176,9 +181,9 @@ def _cell(rows: np.ndarray, column: int, best: bool) -> str:
     return f"{f'**{shown}**' if best else shown} ({rows[:, METRICS.index('accuracy')].mean():.1f})"
 
 
-def _filled(text: str, name: str, table: str) -> str:
-    """The text with the table in the place that has the name."""
-    begin = BEGIN.format(name) + "\n"
+def _filled(text: str, mark: str, table: str) -> str:
+    """Return the text with the table after the mark, up to the next end mark."""
+    begin = f"{mark}\n"
     before, _, rest = text.partition(begin)
     return f"{before}{begin}\n{table}\n\n{END}{rest.partition(END)[2]}"
 
@@ -188,7 +193,7 @@ def _summary(file: Path) -> Iterator[str]:
     content = _content(file)
     readings, paper = readings_of(content), content.paper or {}
     names = dict.fromkeys(name for reading in readings for name in reading.comparison.methods)
-    titles = [title for reading in readings for title in (reading.name, *["the paper"] * bool(paper))]
+    titles = [title for reading in readings for title in (reading.name, *["in the paper"] * bool(paper))]
     yield f"| ± s.d. (lost) | {' | '.join(titles)} |"
     yield "|---" * (1 + len(titles)) + "|"
     for name in names:
@@ -201,8 +206,24 @@ def _cells(reading: Reading, name: str, paper: Paper) -> Iterator[str]:
     choice = reading.chosen.get(name)
     yield f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})" if choice else ""
     if paper:
-        theirs = paper.get((reading.comparison.data, reading.comparison.style, name))
-        yield f"{theirs[0]:.1f} ± {theirs[1]:.1f}" if theirs else ""
+        yield in_paper(reading, name, reading.aim, paper)
+
+
+def _every_measure(file: Path) -> Iterator[str]:
+    """Yield a table with a row for each data set and method of the paper: its figures beside ours."""
+    content = _content(file)
+    paper = content.paper or {}
+    printed = [measure for measure in MEASURES if any(key[3] == measure.metric for key in paper)]
+    titles = [f"{measure.short} % | in the paper" for measure in printed]
+    yield f"| data | method | {' | '.join(titles)} |"
+    yield "|---" * (2 + 2 * len(printed)) + "|"
+    for reading in readings_of(content):
+        for name, choice in reading.chosen.items():
+            theirs = [in_paper(reading, name, measure, paper) for measure in printed]
+            if any(theirs):
+                ours = [spread(level(choice, measure)) for measure in printed]
+                cells = [f"{own} | {other}" for own, other in zip(ours, theirs, strict=True)]
+                yield f"| {reading.comparison.data} | {name} | {' | '.join(cells)} |"
 
 
 def main() -> None:

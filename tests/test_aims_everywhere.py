@@ -23,7 +23,7 @@ name = "adult"
 """
 
 
-@pytest.mark.filterwarnings("ignore:within these allowances no choice serves")  # 300 rows say little
+@pytest.mark.filterwarnings("ignore:within this accuracy budget no choice")  # 300 rows say little
 @pytest.mark.parametrize("aim", AIMS)
 def test_the_doors_take_it_in_either_spelling(aim):
     X, y, a = people(300)

@@ -1,4 +1,5 @@
 import json
+import re
 
 import pandas as pd
 import pytest
@@ -32,12 +33,23 @@ def test_json_is_the_audit_for_programs(table):
 
 
 def test_a_limit_that_is_exceeded_is_exit_code_1_and_says_so(table):
-    passed = raan("audit", table, *COLUMNS, "--fail-above", 2, "--quiet")
+    passed = raan("audit", table, *COLUMNS, "--fail-above", 199, "--quiet")
     assert (passed.returncode, passed.stdout, passed.stderr) == (0, "", "")
-    failed = raan("audit", table, *COLUMNS, "--fail-above", 0.001, "--metric", "demographic-parity", "--quiet")
-    assert failed.returncode == 1
-    assert "demographic-parity is 0." in failed.stderr
-    assert "the limit is 0.001" in failed.stderr
+    for limit in ("1", "1%", "1pp"):
+        failed = raan("audit", table, *COLUMNS, "--fail-above", limit, "--metric", "demographic-parity", "--quiet")
+        assert failed.returncode == 1
+        assert re.search(r"FAIL: demographic-parity is \d+\.\d\d points; --fail-above is 1 points", said(failed))
+
+
+def test_a_limit_in_the_wrong_unit_is_refused(table):
+    share = raan("audit", table, *COLUMNS, "--fail-above", 0.1)
+    assert share.returncode == 2
+    assert "0.1 is ambiguous" in said(share)
+    assert "Write 10 for 10 points, or 0.1pp" in said(share)
+    assert raan("audit", table, *COLUMNS, "--fail-above", "0.1pp", "--quiet").returncode == 1
+    never = raan("audit", table, *COLUMNS, "--fail-above", 100, "--metric", "demographic-parity")
+    assert never.returncode == 2
+    assert "it cannot fail" in said(never)
 
 
 def test_what_is_undefined_fails_a_limit(table):
@@ -107,7 +119,7 @@ def test_a_small_group_is_left_out_of_what_is_limited_and_named(table):
     frame = pd.read_csv(table, dtype=str)
     frame.loc[:6, "sex"] = "x"
     frame.to_csv(table, index=False)
-    result = raan("audit", table, *COLUMNS, "--fail-above", 1.5)
+    result = raan("audit", table, *COLUMNS, "--fail-above", 150)
     assert result.returncode == 0, said(result)
     assert "with fewer than 10 samples of some class: 'x'." in result.stdout
     assert json.loads(raan("audit", table, *COLUMNS, "--min-count", 1, "--json").stdout)["left_out"] == []

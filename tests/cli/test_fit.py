@@ -355,7 +355,7 @@ def test_an_interruption_before_there_is_a_model_is_exit_code_130(tmp_path, term
     assert not (tmp_path / "o").exists()
 
 
-def test_real_rows_give_a_model_within_the_allowance(real_data, tmp_path):
+def test_real_rows_keep_the_budget_in_cross_validation_and_raise_the_worst_group(real_data, tmp_path):
     lines = (real_data / "adult" / "adult.data").read_text().splitlines()[:8000]
     with (tmp_path / "adult.csv").open("w", newline="") as file:
         writer = csv.writer(file)

@@ -114,7 +114,7 @@ def test_a_study_file_brings_its_title_rule_and_the_papers_numbers(here: Path) -
     (here / "mine.toml").write_text(
         'title = "My table"\nseeds = 2\n[select]\naim = "demographic_parity"\n[[data]]\nname = "meps"\n'
         'title = "MEPS"\n[methods.Vanilla]\n[methods.RAAN]\ntemperature = 0.5\naveraging_rate = 0.5\n'
-        '[[paper]]\ndata = "MEPS"\nRAAN = [12.5, 0.5]\n'
+        '[[paper]]\nmeasure = "worst_group_accuracy"\ndata = "MEPS"\nRAAN = [12.5, 0.5]\n'
     )
     runs = [run for pack in packs(read_study(here / "mine.toml")) for run in pack.runs]
     lines = [{**each, "study": "mine", "data": "MEPS", "run": run} for each, run in zip(SMALL, runs, strict=True)]
@@ -126,6 +126,8 @@ def test_a_study_file_brings_its_title_rule_and_the_papers_numbers(here: Path) -
     assert result.output.startswith("# My table\n")
     assert "the smallest demographic-parity gap" in result.output
     assert "12.5 ± 0.5" in result.output
+    assert "| worst group % in the paper |" in result.output
+    assert "DP gap % in the paper" not in result.output
     assert "GroupDRO" not in result.output
 
 

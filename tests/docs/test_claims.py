@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from statistics import NormalDist
 
+import numpy as np
 import pytest
 from scipy import stats
 
@@ -18,6 +19,7 @@ from benchmarks.reweighting import AIMS, DROPS, METRICS, RIVAL, read, summaries
 
 README = Path(__file__).parents[2] / "README.md"
 PAPER = README.parent / "docs" / "the-papers-tables.md"
+VERDICTS = README.parent / "docs" / "the-papers-claims.md"
 COLUMNS = [(data, style) for style in ("adam", "sgd") for data in ("meps", "adult")]
 TABLE_3 = [f"{name} (Measuring Hate Speech)" for name in ("Black", "Muslim", "NeuroDiv", "LGBTQ")]
 MARGIN = NormalDist().inv_cdf(0.9)
@@ -55,7 +57,7 @@ def test_the_allowance_is_kept_on_test_rows_in_the_mean_over_splits(records, aim
 
 
 @pytest.mark.parametrize("aim", ["equalized_odds", "demographic_parity"])
-def test_no_group_is_served_worse_by_more_than_a_point_in_the_mean_over_splits(records, aim):
+def test_the_worst_cell_falls_by_at_most_a_point_in_the_mean_over_splits(records, aim):
     for drop in frontier.DROPS:
         plain = reached(records, aim, drop, "plain")
         for key, cell in reached(records, aim, drop).items():
@@ -138,6 +140,12 @@ def sure(p):
     return f"p{':' if small else ' ='} " + listed(["<0.01" if e < 0.01 else f"{e:.2f}" for e in p], "{}")
 
 
+def with_errors(ours, theirs, form="{:+.1f}"):
+    """`+2.0 ± 1.0 and +4.1 ± 1.3`: mean differences seed by seed, and their standard errors."""
+    apart = [mine - other for mine, other in zip(ours, theirs, strict=True)]
+    return listed([f"{form.format(each.mean())} ± {stats.sem(each):.1f}" for each in apart], "{}")
+
+
 def listed(values, form, last=" and "):
     """`1, 2, 3 and 4`."""
     *first, end = (form.format(value).replace("-", "−") for value in values)
@@ -166,6 +174,40 @@ def claim_frontier():
         **FairFrontier keeps the half point** on test rows, in the mean of the splits, in all six rows; OxonFair as
         documented does in {words[kept["OxonFair"]]}, OxonFair on our posterior in
         {words[kept["OxonFair on our posterior"]]}. Better figures are to be read with what they lost.""")
+
+
+def claim_payers():
+    """Whose recall and accuracy FairFrontier takes and gives, over boosting, the attribute unseen."""
+    found = {}
+    for record in frontier.read():
+        if record["estimator"] == "boosting" and not record["attribute_kept"]:
+            for key, counts in record["test"].items():
+                found.setdefault((record["data"], record["method"], key), []).append(np.array(counts, float))
+
+    def rates(data, key):
+        """Recall, share selected and accuracy of each group in percent, in the mean of the splits, plain first."""
+        both = []
+        for method in ("plain", "FairFrontier"):
+            counts = np.stack(found[data, method, key])[:, :, :2]  # [split, label, group, prediction]
+            recall = counts[:, 1, :, 1] / counts[:, 1].sum(-1)
+            chosen = counts[..., 1].sum(1) / counts.sum((1, 3))
+            right = (counts[:, 0, :, 0] + counts[:, 1, :, 1]) / counts.sum((1, 3))
+            both.append([100 * each.mean(0) for each in (recall, chosen, right)])
+        return np.array(both)
+
+    odds = "equalized_odds 0.005 floor"
+    (before, after), meps = rates("adult", odds), np.diff(rates("meps", odds), axis=0)[0, 0]
+    (women, men), fewer = (after - before)[0], 100 * (1 - after[1, 1] / before[1, 1])
+    worse = np.diff(rates("adult", "demographic_parity 0.02 floor"), axis=0)[0, 2, 0]
+    assert men < 0 < women
+    assert meps[1] < 0 < meps[0]
+    return said(f"""
+        **Who pays.** A gap is closed from both ends, and mostly from above: on Adult, for equalized odds, men who
+        earn more are found {-men:.1f} points less often ({before[0, 1]:.1f} to {after[0, 1]:.1f} %) and women who
+        earn more {women:.1f} points more often ({before[0, 0]:.1f} to {after[0, 0]:.1f} %); men are selected
+        {fewer:.0f} % less often. On MEPS White high users are found {-meps[1]:.1f} points less often, others
+        {meps[0]:.1f} more often. Only the worst (class, group) is guarded; with two points allowed for demographic
+        parity, women's accuracy on Adult falls by {-worse:.1f} points.""")
 
 
 def claim_threshold():
@@ -272,8 +314,87 @@ def claim_table_3():
         {sure(p_values(ours, balanced))}.""")
 
 
+def counts_of(data, part):
+    """Rows of an environment's part, and of its smallest cell; every seed has as many."""
+    run = again.runs_of("table-3")[data, "adam", "ERM", 0][0][0]
+    cells = np.array(again.counted(run, part), dtype=int)[0].reshape(2, -1, 2).sum(-1)
+    return cells.sum(), cells[:, :-1].min()
+
+
+def claim_table_3_sizes():
+    """How few rows an environment of Table 3 has, and how few of its smallest cell choose and evaluate."""
+    (rows, test), (_, chooses) = (
+        zip(*(counts_of(data, part) for data in TABLE_3), strict=True) for part in ("test", "validation")
+    )
+    return said(f"""
+        **Its environments are small**: {listed(rows, "{:,}")} rows each (Black, Muslim, NeuroDiv and LGBTQ; the
+        paper does not print the size of its own). The worst group is chosen by a validation cell of
+        {listed(chooses, "{}")} rows and measured on a test cell of {listed(test, "{}")}. The p-values above are
+        over draws of such environments.""")
+
+
+def tied(data, method):
+    """The worst group on test rows in the mean over seeds: the lowest, mean and highest of the tied points."""
+    rows = []
+    for seed in again.seeds_of("table-3", data, "adam", method):
+        runs = again.runs_of("table-3")[data, "adam", method, seed]
+        best = max(round(validation[:, 1].max(), 9) for _, validation, _ in runs)
+        same = [test[np.round(validation[:, 1], 9) == best, 1] for _, validation, test in runs]
+        rows.append([f(np.concatenate(same)) for f in (np.min, np.mean, np.max)])
+    return np.mean(rows, axis=0)
+
+
+def claim_table_3_ties():
+    """Which of the points that tie on validation rows is taken moves the figures."""
+    methods = again.methods_of("table-3", TABLE_3[0], "adam")
+    width = [max(np.ptp(tied(data, method)) for method in methods) for data in TABLE_3]
+    gain = [tied(data, "SCRAAN")[1] - tied(data, "ERM")[1] for data in TABLE_3]
+    least, most = (
+        [tied(data, "SCRAAN")[i] - tied(data, "ERM")[j] for data in TABLE_3] for i, j in ((0, 2), (2, 0))
+    )
+    spans = [f"{low:.1f} to {high:.1f}" for low, high in zip(least, most, strict=True)]
+    return said(f"""
+        **Ties decide part of it.** Several points often have the same worst group on so few validation rows, and
+        the rule takes the first. Another choice among them moves a row's mean by up to {listed(width, "{:.1f}")}
+        points. Averaged over the ties SCRAAN gains {listed(gain, "{:.1f}")} points on ERM; with the least and the
+        most favourable ones {listed(spans, "{}")}.""")
+
+
+def claim_table_3_odds():
+    """SCRAAN's equalized-odds gap is not smaller than GroupDRO's."""
+    ours, theirs = (
+        [again.chosen("table-3", data, "adam", method, 100)[:, 3] for data in TABLE_3]
+        for method in ("SCRAAN", "GroupDRO")
+    )
+    p = p_values(ours, theirs)
+    assert not any(each < 0.05 and shift < 0 for each, shift in zip(p, shifts(ours, theirs), strict=True))
+    means = [listed([each.mean() for each in row], "{:.1f}") for row in (ours, theirs)]
+    printed = [again.table_in("docs/results/table-3.md", f"{data}, adam: test rows") for data in TABLE_3]
+    paper = [
+        listed([float(each[m]["EO gap % in the paper"].split()[0]) for each in printed], "{:.1f}")
+        for m in ("SCRAAN", "GroupDRO")
+    ]
+    return said(f"""
+        **Its equalized-odds claim is not reproduced.** The paper's SCRAAN has gaps of {paper[0]} against
+        GroupDRO's {paper[1]}; here SCRAAN has {means[0]} and GroupDRO {means[1]} ({sure(p)}).""")
+
+
+def claim_equal_plain():
+    """With equal budgets RL-RAAN's worst group is little ahead of plain training's, and its gap is smaller."""
+    worst, gap = (
+        [[equal(data, method, metric) for data in EQUAL] for method in ("RL-RAAN", "Vanilla")] for metric in (1, 3)
+    )
+    q = p_values(*gap)
+    assert max(q) * 13 < 0.05  # Bonferroni, over all other rows
+    return said(f"""
+        **Against plain training with the same budget** (the row Vanilla: 15 configurations and a threshold)
+        RL-RAAN's worst group is {with_errors(*worst)} points ahead on MEPS and Adult
+        ({sure(p_values(*worst))}, not corrected for 13 rivals), and its equalized-odds gap is
+        {with_errors(*gap[::-1], "{:.1f}")} points smaller (p < 0.05 corrected).""")
+
+
 def claim_equal_threshold():
-    """With equal budgets RL-RAAN is ahead of plain training with a threshold, and its gap is smaller."""
+    """With equal budgets RL-RAAN is ahead of plain training with a threshold alone, and its gap is smaller."""
     worst, gap, right = (
         [[equal(data, method, metric) for data in EQUAL] for method in ("RL-RAAN", "Plain + threshold")]
         for metric in (1, 3, 0)
@@ -282,10 +403,10 @@ def claim_equal_threshold():
     plain = [again.plain("equal-budgets", data, "adam")[:, 0] for data in EQUAL]
     ours, theirs = (listed(shifts(plain, each), "{:.2f}") for each in right)
     return said(f"""
-        **A threshold is not all of it.** RL-RAAN, whose threshold is a dial as well, is
-        {listed(shifts(*worst), "{:+.1f}")} points ahead of plain training with one, and its equalized-odds gap is
-        {listed(shifts(*gap[::-1]), "{:.1f}")} points smaller (MEPS and Adult, p < 0.05 corrected for 13 rivals).
-        Part of it is paid for: {ours} points of accuracy against {theirs}.""")
+        **Against a threshold alone** (the row Plain + threshold: one configuration, no second stage) it is
+        {listed(shifts(*worst), "{:+.1f}")} points ahead, and its equalized-odds gap is
+        {listed(shifts(*gap[::-1]), "{:.1f}")} points smaller (p < 0.05 corrected for 13 rivals). Part of it is
+        paid for: {ours} points of accuracy against {theirs}.""")
 
 
 def claim_equal_balance():
@@ -341,9 +462,14 @@ def claim_equal_best():
         choose, {over} of {len(methods)} overdraw it, RL-RAAN by {lost["meps"]["RL-RAAN"] - 0.5:.2f}.""")
 
 
+def worst_of(study, data, style, *methods, allowed=0.5, margin=MARGIN):
+    """The worst groups of several methods, [method][data set][seed]."""
+    return [[again.chosen(study, each, style, m, allowed, margin)[:, 1] for each in data] for m in methods]
+
+
 def ahead(study, data, style, ours, theirs, allowed=0.5, margin=MARGIN):
     """How far one row's worst group is above another's, and the p-values, a data set after the other."""
-    pairs = [[again.chosen(study, each, style, m, allowed, margin)[:, 1] for each in data] for m in (ours, theirs)]
+    pairs = worst_of(study, data, style, ours, theirs, allowed=allowed, margin=margin)
     return listed(shifts(*pairs), "{:+.1f}"), p_values(*pairs)
 
 
@@ -359,14 +485,16 @@ def claim_other_unseen():
     """Without the attribute RL-RAAN's lead over one threshold shrinks, and nothing is settled."""
     study = "equal-budgets-unseen"
     rivals = len(again.methods_of(study, UNSEEN[0], "adam")) - 1
+    tuned = worst_of(study, UNSEEN, "adam", "RL-RAAN", "Vanilla")
     lead, p = ahead(study, UNSEEN, "adam", "RL-RAAN", "Plain + threshold")
     balance, q = ahead(study, UNSEEN, "adam", "RL-RAAN", "RL-Balancing only")
     assert rivals * min(*p, *q) > 0.05
     (first, meps), (second, adult) = (best_of(study, each, "adam") for each in UNSEEN)
     assert (first, second) == ("ERM (balanced batches)", "Adversarial (EO)")
     return said(f"""
-        **Without the attribute** RL-RAAN is {lead} ahead of plain training with a threshold ({sure(p)}; corrected
-        for {rivals} rivals neither is settled), and {balance} of balancing without neighbourhoods ({sure(q)}).
+        **Without the attribute** RL-RAAN is {with_errors(*tuned)} points ahead of plain training with the same
+        budget ({sure(p_values(*tuned))}), {lead} of a threshold alone ({sure(p)}; corrected for {rivals} rivals
+        neither is significant), and {balance} of balancing without neighbourhoods ({sure(q)}).
         The best worst group is again that of balanced batches on MEPS ({meps}) and of adversarial training on
         Adult ({adult}).""")
 
@@ -375,14 +503,16 @@ def claim_other_sgd():
     """SGD-style RL-RAAN's lead is unsettled too."""
     study = "equal-budgets-sgd"
     rivals = len(again.methods_of(study, "meps", "sgd")) - 1
+    tuned = worst_of(study, EQUAL, "sgd", "RL-RAAN", "Vanilla")
     lead, p = ahead(study, EQUAL, "sgd", "RL-RAAN", "Plain + threshold")
     balance, q = ahead(study, EQUAL, "sgd", "RL-RAAN", "RL-Balancing only")
     assert min(*p, *q) > 0.05
     (first, meps), (second, adult) = (best_of(study, each, "sgd") for each in EQUAL)
     assert (first, second) == ("RL-EOR", "Adversarial (EO)")
     return said(f"""
-        **SGD-style** it is {lead} ahead of plain training with a threshold ({sure(p)}, not corrected for {rivals}
-        rivals), and {balance} of balancing without neighbourhoods ({sure(q)}). The best worst group is that of
+        **SGD-style** it is {with_errors(*tuned)} ahead of plain training with the same budget
+        ({sure(p_values(*tuned))}), {lead} of a threshold alone ({sure(p)}, not corrected for {rivals} rivals), and
+        {balance} of balancing without neighbourhoods ({sure(q)}). The best worst group is that of
         RL-EOR on MEPS ({meps}) and of adversarial training on Adult ({adult}).""")
 
 
@@ -398,8 +528,8 @@ def claim_other_text():
         parts.append(ahead(*rule, method, 100, None))
         assert min(parts[-1][1]) > 0.05
     return said(f"""
-        **On comments** SCRAAN is {lead} ahead of plain training with a threshold (all settled), and {plain} of
-        ERM with as many configurations and thresholds as it had itself ({sure(q)}). Of what balances without
+        **On comments** SCRAAN is {plain} ahead of ERM with as many configurations and thresholds as it had itself
+        ({sure(q)}), and {lead} of a threshold alone (all significant). Of what balances without
         neighbourhoods it is not: {parts[0][0]} against temperature inf ({sure(parts[0][1])}), {parts[1][0]}
         against GroupDRO ({sure(parts[1][1])}), {parts[2][0]} against balanced batches
         ({sure(parts[2][1])}).""")
@@ -416,17 +546,236 @@ def claim_other_celeba():
     assert best == "RL-RAAN"
     assert rivals * p > 0.05
     return said(f"""
-        **On CelebA** RL-RAAN has the best row ({level}), and is settled against none: {lead} against plain
-        training with a threshold ({sure([p])}, not corrected for {rivals} rivals), {balance} against balancing
-        without neighbourhoods ({sure([q])}), {plain} against Vanilla trained on ({sure([r])}).""")
+        **On CelebA** RL-RAAN has the best row ({level}), but no significant lead: {plain} against plain training
+        with the same budget ({sure([r])}), {lead} against a threshold alone ({sure([p])}, not corrected for
+        {rivals} rivals), {balance} against balancing without neighbourhoods ({sure([q])}).""")
+
+
+CONFIRMED, NOT, PARTLY, UNTESTABLE = "confirmed", "not confirmed", "partly confirmed", "cannot be tested here"
+
+
+def verdict_best_worst_group():
+    ours = [values.mean() for values in row("RL-RAAN")]
+    others = again.methods_of("table-2", "meps", "adam")
+    best = [max(column) for column in zip(*([v.mean() for v in row(m)] for m in others), strict=True)]
+    assert ours == best
+    equal_best = [best_of("equal-budgets", data, "adam")[0] for data in EQUAL]
+    assert "RL-RAAN" not in equal_best
+    return (
+        "RL-RAAN has the best worst-group accuracy on every data set, Adam-style and SGD-style (Table 2)",
+        PARTLY,
+        f"Under the paper's grids it has the highest mean in all four columns of MEPS and Adult; no lead over the "
+        f"best other method is significant. With equal budgets the best row is {equal_best[0]} on MEPS and "
+        f"{equal_best[1]} on Adult.",
+    )
+
+
+def verdict_head_only():
+    heads = ("EOR", "RNF", "RAAN")
+    best = [max(heads, key=lambda m: row(m)[place].mean()) for place in range(4)]
+    assert best == ["RAAN", "RAAN", "RNF", "RAAN"]
+    ours, theirs = row("RAAN")[2].mean(), row("RNF")[2].mean()
+    return (
+        "Among methods that debias the classification head only, RAAN has the best worst group",
+        PARTLY,
+        f"It has in three of four columns; SGD-style on MEPS RNF has {theirs:.1f} % against {ours:.1f} %. With "
+        "equal budgets RAAN is not ahead of balancing without neighbourhoods.",
+    )
+
+
+def verdict_gaps():
+    columns = [("curves", "meps, adam"), ("curves", "adult, adam"), ("curves-celeba", f"{CELEBA[0]}, adam")]
+    best = []
+    for page, name in columns:
+        table = again.table_in(f"docs/results/{page}.md", f"{name}: test rows")
+        gaps = {method: float(cells["EO gap %"].split()[0]) for method, cells in table.items()}
+        best.append(f"{min(gaps, key=gaps.get)} ({min(gaps.values()):.1f} against {gaps['RL-RAAN']:.1f})")
+    assert not any(each.startswith("RL-RAAN") for each in best)
+    return (
+        "At equal accuracy RL-RAAN has the smallest ΔDP and ΔEO on all data sets (its figure of curves)",
+        NOT,
+        f"The smallest equalized-odds gap within the budget of the curves is that of {best[0]} on MEPS, {best[1]} "
+        f"on Adult and {best[2]} on CelebA.",
+    )
+
+
+def verdict_table_3():
+    def gains(metric, sign):
+        ours, theirs, plain, irm = (
+            [sign * again.chosen("table-3", data, "adam", m, 100)[:, metric] for data in TABLE_3]
+            for m in ("SCRAAN", "GroupDRO", "ERM", "IRM")
+        )
+        pairs = [(a, b) for a in (ours, theirs) for b in (plain, irm)]
+        return [
+            sum(p < 0.05 and d > 0 for p, d in zip(p_values(*pair), shifts(*pair), strict=True)) for pair in pairs
+        ]
+
+    found = {"accuracy": gains(0, 1), "worst group": gains(1, 1), "ΔEO": gains(3, -1)}
+    told = "; ".join(f"{name}: {listed(numbers, '{}')}" for name, numbers in found.items())
+    return (
+        "SCRAAN and GroupDRO significantly improve on ERM and IRM in accuracy, worst group and ΔEO (Table 3)",
+        PARTLY,
+        "On the substitute, of four identities so many are significant at 5 % without correction, for SCRAAN over "
+        f"ERM, SCRAAN over IRM, GroupDRO over ERM and GroupDRO over IRM: {told}.",
+    )
+
+
+def verdict_group_dro():
+    ours, theirs = (
+        [again.chosen("table-3", data, "adam", m, 100)[:, 1] for data in TABLE_3] for m in ("SCRAAN", "GroupDRO")
+    )
+    assert max(map(abs, shifts(ours, theirs))) < 2.5
+    return (
+        "SCRAAN's worst group is comparable to GroupDRO's (Table 3)",
+        CONFIRMED,
+        f"SCRAAN less GroupDRO is {listed(shifts(ours, theirs), '{:+.1f}')} points "
+        f"({sure(p_values(ours, theirs))}), on the substitute.",
+    )
+
+
+def verdict_group_dro_odds():
+    ours, theirs = (
+        [again.chosen("table-3", data, "adam", m, 100)[:, 3] for data in TABLE_3] for m in ("SCRAAN", "GroupDRO")
+    )
+    apart = shifts(ours, theirs)
+    smaller = sum(each < 0 for each in apart)
+    return (
+        "SCRAAN has a smaller ΔEO than GroupDRO (Table 3)",
+        NOT,
+        f"SCRAAN less GroupDRO is {listed(apart, '{:+.1f}')} points ({sure(p_values(ours, theirs))}): smaller for "
+        f"{smaller} of four identities, significantly for none.",
+    )
+
+
+def verdict_toy():
+    angle = {name: float(re.search(rf"{name}: ([\d.]+)", RESULTS_PAGE)[1]) for name in ANGLES}
+    fair, biased, raan, balanced = angle.values()
+    assert raan < 2 * fair < balanced < biased
+    return (
+        "On a biased draw cross-entropy follows the attribute, RAAN the label (Figure 1)",
+        CONFIRMED,
+        f"The boundary is {biased:.1f}° off with cross-entropy and {raan:.1f}° with RAAN; balancing the groups "
+        f"without neighbourhoods comes close, with {balanced:.1f}°.",
+    )
+
+
+def verdict_representation():
+    lines = [line for line in RESULTS_PAGE.split("- ") if "RL-RAAN against Vanilla" in line]
+    auc = [float(re.search(r"attribute ([+-][\d.]+)", line)[1]) for line in lines]
+    assert len(auc) == 4
+    return (
+        "RL-RAAN gives a representation in which the groups are mixed more evenly (Figure 2)",
+        NOT,
+        f"With RACE among the inputs and the larger rate a linear probe finds race better, by "
+        f"{auc[0]:+.3f} in AUC; in the other three settings it changes by {listed(auc[1:], '{:+.3f}')}. "
+        "[Why](decisions/04-gradient-of-the-affinity.md)",
+    )
+
+
+def verdict_levels():
+    mine = [values.mean() for values in row("Vanilla")]
+    line = re.findall(r"^\| Vanilla \|(.*)\|$", PAPER.read_text(encoding="utf-8"), re.M)[0]
+    theirs = [float(cell.split()[0]) for cell in line.split("|")[1::2]]
+    apart = [a - b for a, b in zip(mine, theirs, strict=True)]
+    assert min(apart) > 0
+    return (
+        "The levels that Table 2 prints",
+        NOT,
+        f"Vanilla's worst group is {listed(apart, '{:.1f}')} points above the printed one (MEPS and Adult, "
+        "Adam-style, then SGD-style). The splits and the preprocessing of Adult differ from the paper's.",
+    )
+
+
+STATED = (
+    (
+        "SCRAAN is robust to gamma (appendix)",
+        CONFIRMED,
+        "Most differences between values are within a standard error ([ablations](ablations.md)); head-only RAAN "
+        "has three of the nine values.",
+    ),
+    (
+        "A tau can be found that has the lowest ΔEO and ΔDP at the same time (appendix)",
+        NOT,
+        "It cannot be distinguished from chance on five splits ([ablations](ablations.md)).",
+    ),
+    (
+        "RNF gives no valid result with SGD",
+        NOT,
+        "It trains SGD-style here, with worst groups in the range of the other methods (Table 2).",
+    ),
+    (
+        "SCRAAN converges at the rate of Theorem 1",
+        UNTESTABLE,
+        "A bound up to an unknown constant is neither confirmed nor refuted at finite T; the measured slopes are "
+        "on [a page of their own](ablations.md#the-theorem). The proof assumes a smooth objective, which "
+        "affinities of directions are not at z = 0.",
+    ),
+    (
+        "All figures on Civil Comments (Table 3)",
+        UNTESTABLE,
+        "The identity columns of Civil Comments were not at hand; `raan study table-3-civil-comments` runs it "
+        "where they are. What is said above is about a substitute with environments of 276 to 1,790 rows.",
+    ),
+    (
+        "All figures on CelebA with ResNet-18 (Table 2)",
+        UNTESTABLE,
+        "Only 10,000 of 202,599 images and no GPU were at hand. On frozen features RL-RAAN's lead over plain "
+        "training with the same budget is not significant; [end to end](results/celeba-end-to-end.md) at 32 x 28 "
+        "pixels every method is far below.",
+    ),
+)
+"""Verdicts without a figure of their own: other tests hold the pages that they link to."""
+
+RESULTS_PAGE = (README.parent / "docs" / "results" / "README.md").read_text(encoding="utf-8")
+ANGLES = (
+    r"\(a\) fair draw, cross-entropy",
+    r"\(b\) biased draw, cross-entropy",
+    r"\(c\) biased draw, RAAN",
+    r"\(d\) biased draw, balancing only",
+)
+
+
+def verdicts():
+    """The rows of the page of the paper's claims, as the committed runs have them."""
+    measured = (
+        *(verdict_best_worst_group, verdict_head_only, verdict_gaps, verdict_levels),
+        *(verdict_table_3, verdict_group_dro, verdict_group_dro_odds, verdict_toy, verdict_representation),
+    )
+    return [f"| {' | '.join(said(part) for part in each)} |" for each in (*(m() for m in measured), *STATED)]
+
+
+def test_the_papers_claims_have_the_verdicts_of_the_runs():
+    page = VERDICTS.read_text(encoding="utf-8").splitlines()
+    assert [line for line in page if line.startswith("| ") and not line.startswith("| claim")] == verdicts()
+
+
+def test_every_figure_under_in_the_paper_is_of_a_measure_that_the_paper_prints():
+    """No column of the docs shows the paper's figures beside a measure that its tables do not have."""
+    printed = {
+        "table-3": {"accuracy", "worst group", "EO gap"},
+        **{
+            page: {"worst group"}
+            for page in ("table-2", "celeba", "ablation-averaging-rate", "ablation-temperature")
+        },
+    }
+    seen = set()
+    for page in sorted((README.parent / "docs").rglob("*.md")):
+        for line in page.read_text(encoding="utf-8").splitlines():
+            header = re.findall(r"\| ([^|]*?) % in the paper", line)
+            if header:
+                assert page.stem in printed, f"{page.name} attributes {header} to the paper"
+                assert set(header) <= printed[page.stem]
+                seen.add(page.stem)
+    assert seen == set(printed)
 
 
 CLAIMS = {
     claim.__name__.removeprefix("claim_"): claim
     for claim in (
-        *(claim_frontier, claim_threshold, claim_own, claim_rivals),
-        *(claim_budgets, claim_losses, claim_paper, claim_table_3),
-        *(claim_equal_threshold, claim_equal_balance, claim_equal_losses, claim_equal_best),
+        *(claim_frontier, claim_payers, claim_threshold, claim_own, claim_rivals),
+        *(claim_budgets, claim_losses, claim_paper),
+        *(claim_table_3, claim_table_3_sizes, claim_table_3_ties, claim_table_3_odds),
+        *(claim_equal_plain, claim_equal_threshold, claim_equal_balance, claim_equal_losses, claim_equal_best),
         *(claim_other_unseen, claim_other_sgd, claim_other_text, claim_other_celeba),
     )
 }
@@ -448,13 +797,26 @@ def test_nothing_else_is_claimed():
     assert len(bullets()) == len(CLAIMS)
 
 
-def test_the_readme_says_how_far_rl_raan_is_ahead_of_a_threshold_in_both_regimes():
-    leads = [
-        ahead(study, data, "adam", "RL-RAAN", "Plain + threshold")[0].replace("+", "")
-        for study, data in (("equal-budgets", EQUAL), ("equal-budgets-unseen", UNSEEN))
-    ]
-    text = said(README.read_text(encoding="utf-8"))
-    assert (
-        f"{leads[0]} points above that of plain training with a threshold on MEPS and Adult, {leads[1]} where"
-        in text
-    )
+@pytest.mark.parametrize("page", [README, README.parent / "docs" / "guides" / "limits.md"], ids=lambda p: p.name)
+def test_rl_raan_is_compared_with_plain_training_that_had_the_same_budget(page):
+    text = said(re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", page.read_text(encoding="utf-8")))
+    for study, data in (("equal-budgets", EQUAL), ("equal-budgets-unseen", UNSEEN)):
+        assert with_errors(*worst_of(study, data, "adam", "RL-RAAN", "Vanilla")) in text
+
+
+def test_the_guide_repeats_who_pays():
+    men, women = re.search(r"found ([\d.]+) points less often .*? ([\d.]+) points more", claim_payers()).groups()
+    guide = said((README.parent / "docs" / "guides" / "fair-frontier.md").read_text(encoding="utf-8"))
+    assert f"takes {men} points of recall from men and gives {women} to women" in guide
+
+
+def test_the_default_temperature_is_compared_with_the_others_as_the_guide_says():
+    page = "docs/guides/when-neighbourhoods.md"
+    table = again.table_in(page, "<!-- temperatures -->").items()
+    table = {name: {key: float(cell.split()[0]) for key, cell in cells.items()} for name, cells in table}
+    text = said((README.parent / page).read_text(encoding="utf-8"))
+    most = max(abs(cells["0.5 - inf"]) for cells in table.values())
+    assert f"it changes the worst group by at most {most:.1f} points in the last table" in text
+    gain = max(cells["0.05 - inf"] for name, cells in table.items() if name.startswith("text"))
+    loss = min(cells["0.05 - inf"] for name, cells in table.items() if name.startswith(("Adult", "images")))
+    assert f"0.05 gains up to {gain:.1f} points on text and loses up to {-loss:.1f} on Adult and faces" in text

@@ -36,7 +36,7 @@ def test_texts_begin_with_logistic_regression_and_other_tables_with_boosting(tex
     assert (Rows.of(texts).width, rows.width) == (WIDTH, 0)
 
 
-@pytest.mark.filterwarnings("ignore:within these allowances")
+@pytest.mark.filterwarnings("ignore:within this accuracy budget")
 def test_boosting_is_left_out_where_it_would_take_more_than_its_share_of_the_time(texts):
     found = fit(texts, Wish(seconds=1), Clock(1))
     assert [each.family.name for each in found.settled.trade_offs] == ["Logistic"]

@@ -26,7 +26,7 @@ from raan.frontier.posterior import soften
 from reweighting.people import Memory, people
 
 # Tables of a few hundred rows often have nothing to gain that other rows would show.
-pytestmark = pytest.mark.filterwarnings("ignore:within these allowances no choice serves")
+pytestmark = pytest.mark.filterwarnings("ignore:within this accuracy budget no choice")
 
 
 @pytest.mark.usefixtures("as_users_call")
@@ -49,7 +49,7 @@ def measure(name, y, predicted, a):
 
 
 @pytest.mark.parametrize("aim", AIMS)
-def test_every_aim_is_served_on_unseen_rows_by_one_fit(fitted, aim):
+def test_every_aim_improves_on_simulated_new_rows_after_one_fit(fitted, aim):
     X, y, a = people(6000, seed=1)
     plain = LogisticRegression().fit(*people(3000)[:2])
     choice = fitted.choose(aim=aim, accuracy_drop=0.03)
@@ -61,7 +61,7 @@ def test_every_aim_is_served_on_unseen_rows_by_one_fit(fitted, aim):
     assert worst[1] > worst[0] - 0.02
 
 
-def test_the_choice_keeps_allowance_and_floor_with_their_margins(fitted):
+def test_the_choice_keeps_budget_and_guard_in_cross_validation(fitted):
     for aim in AIMS:
         for drop in (0.0, 0.01, 0.05):
             frontier = fitted.choose(aim=aim, accuracy_drop=drop).frontier_
@@ -90,7 +90,7 @@ def test_limits_give_the_most_accurate_point_within_them(fitted):
         fitted.choose(at_most={"parity": 0.1})
 
 
-def test_the_promise_is_measured_on_rows_that_did_not_choose(fitted):
+def test_the_promise_covers_simulated_new_rows_within_two_points(fitted):
     promise = fitted.promise_
     assert promise.rows == 3000
     assert promise.metrics["equalized_odds_gap"].value >= fitted.frontier_.chosen.equalized_odds_gap - 0.02
@@ -154,7 +154,7 @@ def test_a_frame_with_categories_and_missing_values_goes_through_a_pipeline():
 
 
 @pytest.mark.parametrize("factorisation", ["chain", "joint"])
-def test_more_classes_and_groups_and_either_factorisation(factorisation):
+def test_three_classes_and_groups_narrow_the_gap_in_cross_validation(factorisation):
     X, y, a = people(3000, groups=3)
     label = np.where((y == 1) & (X[:, 2] > 0), 2, y)
     model = FairFrontier(LogisticRegression(), factorisation=factorisation, accuracy_drop=0.03)
@@ -302,7 +302,7 @@ def test_without_a_gain_that_other_rows_show_the_classifier_is_the_plain_one():
     X, a = rng.normal(size=(900, 2)), rng.integers(0, 2, 900)
     y = (X[:, 0] + rng.normal(size=900) > 0).astype(int)  # the attribute has nothing to do with it
     with pytest.warns(
-        UserWarning, match="no choice serves demographic_parity better on rows that did not make it"
+        UserWarning, match="no choice improves the demographic-parity gap on rows that did not make it"
     ):
         model = FairFrontier(LogisticRegression(), aim="demographic_parity").fit(X, y, sensitive_features=a)
     np.testing.assert_array_equal(model.weights_, 1)

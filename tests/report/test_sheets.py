@@ -52,11 +52,19 @@ def test_levels_are_mean_deviation_and_interval_and_the_best_is_bold(reading):
     assert [name for name, cell in gaps.items() if cell.best] == [least]
 
 
-def test_the_papers_number_stands_beside_ours(reading):
-    sheet = key_table(reading, {("meps", "adam", "RL-RAAN"): (43.2, 1.1), ("meps", "sgd", "RAAN"): (1, 1)})
-    assert sheet.header[3:5] == ("worst group %", "worst group % in the paper")
-    shown = {name: cell.text for name, cell in column(sheet, "worst group % in the paper").items()}
-    assert shown == {**dict.fromkeys(shown, "–"), "RL-RAAN": "43.2 ± 1.1"}
+@pytest.mark.parametrize(
+    ("metric", "title"), [("worst_group_accuracy", "worst group %"), ("equalized_odds_gap", "EO gap %")]
+)
+def test_a_figure_of_the_paper_is_shown_beside_the_measure_it_is_of(reading, metric, title):
+    paper = {("meps", "adam", "RL-RAAN", metric): (43.2, 1.1), ("meps", "sgd", "RAAN", metric): (1, 1)}
+    for aim in ("worst_group", "equalized_odds", "demographic_parity"):
+        other = readings_of(Content("", as_records(study(styles=("adam",))), rule=Rule(aim)))[0]
+        sheet = key_table(other, paper)
+        printed = [name for name in sheet.header if name.endswith("in the paper")]
+        assert printed == [f"{title} in the paper"]
+        assert sheet.header[sheet.header.index(printed[0]) - 1] == title
+        shown = {name: cell.text for name, cell in column(sheet, printed[0]).items()}
+        assert shown == {**dict.fromkeys(shown, "–"), "RL-RAAN": "43.2 ± 1.1"}
     assert "paper" not in "".join(key_table(reading).header)
 
 

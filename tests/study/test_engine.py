@@ -493,8 +493,13 @@ class TestFaults:
             ),
             (
                 "[methods.Vanilla]",
-                '[[paper]]\ndata = "toy"\nRAAN = 3\n[methods.Vanilla]',
-                "line 25: paper.0.RAAN is 3; expected .mean, standard",
+                '[[paper]]\ndata = "toy"\nmeasure = "accuracy"\nRAAN = 3\n[methods.Vanilla]',
+                "line 26: paper.0.RAAN is 3; expected .mean, standard",
+            ),
+            (
+                "[methods.Vanilla]",
+                '[[paper]]\ndata = "toy"\nmeasure = "accuarcy"\nRAAN = [1, 2]\n[methods.Vanilla]',
+                "line 25: paper.0.measure is 'accuarcy'; expected one of accuracy,",
             ),
             ("seeds = [3, 5]", "seeds = [3", "is not TOML: .*line"),
         ],

@@ -45,4 +45,5 @@ def test_it_runs_on_civil_comments_once_its_file_is_there(folder):
     assert [reading.comparison.data for reading in readings] == ["Black", "Muslim", "NeuroDiv", "LGBTQ"]
     for reading in readings:
         assert {"ERM", "IRM", "GroupDRO", "SCRAAN"} <= {*reading.chosen}
-        assert (reading.comparison.data, "adam", "SCRAAN") in content.paper
+        for metric in ("accuracy", "worst_group_accuracy", "equalized_odds_gap"):
+            assert (reading.comparison.data, "adam", "SCRAAN", metric) in content.paper

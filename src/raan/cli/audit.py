@@ -6,13 +6,14 @@ import json
 import math
 import sys
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from raan.cli.console import console, errors, naming, waiting
-from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet
+from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet, points_option, read_points
 from raan.errors import InputError
 from raan.fairness.aims import AIMS
 from raan.fairness.audit import MIN_COUNT
@@ -55,7 +56,10 @@ def audit(
         list[str], typer.Option(metavar="COL [COL ...]", help="The column of the groups; several are crossed.")
     ],
     fail_above: Annotated[
-        float | None, typer.Option(min=0, help="Exit with code 1 if the --metric is above this, such as 0.1.")
+        float | None,
+        points_option(
+            "Exit with code 1 if the --metric is above this", read=partial(read_points, above=1.0, most=200)
+        ),
     ] = None,
     metric: Metric = "equalized-odds",
     baseline: Annotated[
@@ -86,6 +90,10 @@ def audit(
     Exit codes: 0 done, 1 the metric is above --fail-above or undefined, or the promise of --baseline is broken,
     2 wrong input.
     """
+    if fail_above is not None and fail_above >= (most := 200 if "odds" in metric else 100):
+        raise ValueError(
+            f"--fail-above is {fail_above:g} points, and {metric} is never above {most}: it cannot fail"
+        )
     with waiting(f"reading {data}", quiet):
         from raan.fairness.audit import audit as measure
         from raan.fairness.held import hold
@@ -186,11 +194,11 @@ def _words(sheet: Sheet, name: str) -> Words:
 
 
 def _judge(found: Audit, metric: str, limit: float) -> None:
-    """Exit with code 1 if the metric is above its limit, or undefined: what cannot be measured is not fine."""
+    """Exit with code 1 if the metric is above its limit, in points, or undefined."""
     aim = LIMITED[metric]
-    value = found.overall[aim.metric].value
-    value = 1 - value if aim.more_is_better else value
+    value = 100 * found.overall[aim.metric].value
+    value = 100 - value if aim.more_is_better else value
     if math.isnan(value) or value > limit:
-        shown = "undefined" if math.isnan(value) else f"{value:.4f}"
-        errors.print(f"{metric} is {shown}: the limit is {limit:g}", highlight=False)
+        shown = "undefined" if math.isnan(value) else f"{value:.2f} points"
+        errors.print(f"FAIL: {metric} is {shown}; --fail-above is {limit:g} points", highlight=False)
         raise typer.Exit(1)

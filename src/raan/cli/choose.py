@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raan.cli.console import waiting
-from raan.cli.options import AimOption, Json, Quiet
+from raan.cli.options import AccuracyDrop, AimOption, Json, NoFloor, Quiet, WorstGroupDrop, read_points
 from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
 
 if TYPE_CHECKING:
@@ -24,16 +24,9 @@ def choose(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="What `raan fit` wrote.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write, new or empty.")],
     aim: Annotated[Any, AimOption] = None,
-    accuracy_drop: Annotated[
-        float | None, typer.Option(min=0, max=100, help="How much accuracy that may cost, in points.")
-    ] = None,
-    worst_group_drop: Annotated[
-        float | None,
-        typer.Option(min=0, max=100, help="How far the worst-served group may fall below plain, in points."),
-    ] = None,
-    no_floor: Annotated[
-        bool, typer.Option("--no-floor", help="Put no floor under the worst-served group: it may be served worse.")
-    ] = False,
+    accuracy_drop: Annotated[float | None, AccuracyDrop] = None,
+    worst_group_drop: Annotated[float | None, WorstGroupDrop] = None,
+    no_floor: NoFloor = False,
     at_most: Annotated[
         list[str] | None,
         typer.Option(metavar="AIM POINTS", help="The most accurate model whose gap is at most this many points."),
@@ -119,8 +112,8 @@ def _limits(at_most: list[str] | None) -> dict[str, float] | None:
         if len(at_most) % 2:
             raise ValueError("a number of points is lacking")
         pairs = zip(at_most[::2], at_most[1::2], strict=True)
-        return {read_aim(aim, "at_most").key: float(points) / 100 for aim, points in pairs}
-    except ValueError as error:
+        return {read_aim(aim, "at_most").key: read_points(points, most=200) / 100 for aim, points in pairs}
+    except (ValueError, typer.BadParameter) as error:
         raise ValueError(
             f"--at-most is {' '.join(at_most)!r}: expected pairs such as demographic-parity 5; {error}"
         ) from None

@@ -15,6 +15,7 @@ import typer
 
 from raan.cli.console import errors, progress_bar, show_columns, time_bar
 from raan.cli.options import (
+    AccuracyDrop,
     AimOption,
     Data,
     Decimal,
@@ -23,9 +24,11 @@ from raan.cli.options import (
     ImageEncoder,
     ImageFolder,
     Json,
-    Points,
+    NoFloor,
     Quiet,
     TextEncoder,
+    WorstGroupDrop,
+    read_share,
 )
 from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
@@ -36,13 +39,6 @@ if TYPE_CHECKING:
     from raan.tabular.lines import Layout
     from raan.tabular.media import Media
 
-Floor = Annotated[
-    float, typer.Option(min=0, max=100, help="How far the worst-served group may fall below plain, in points.")
-]
-NoFloor = Annotated[
-    bool, typer.Option("--no-floor", help="Put no floor under the worst-served group: it may be served worse.")
-]
-
 
 def fit(
     data: Data,
@@ -52,11 +48,12 @@ def fit(
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write, new or empty.")],
     aim: Annotated[Any, AimOption] = "equalized-odds",
-    accuracy_drop: Points = 100 * ACCURACY_DROP,
-    worst_group_drop: Floor = 0.0,
+    accuracy_drop: Annotated[float, AccuracyDrop] = 100 * ACCURACY_DROP,
+    worst_group_drop: Annotated[float, WorstGroupDrop] = 0.0,
     no_floor: NoFloor = False,
     confidence: Annotated[
-        float, typer.Option(min=0.5, max=0.999, help="How sure to be that new rows keep both allowances.")
+        float,
+        typer.Option(parser=read_share, metavar="SHARE", help="How sure to be that both hold on new rows."),
     ] = CONFIDENCE,
     test: Annotated[
         Path | None,
@@ -105,7 +102,8 @@ def fit(
     Gradient boosting and logistic regression under FairFrontier, and networks (Vanilla, RAAN, RL-RAAN) while time
     is left, are fitted in folds, and judged on rows that they have not seen. The model that is saved is the best
     for the aim among the points that lose at most --accuracy-drop points against the most accurate plain model,
-    and leave no group worse off; if there is none, it is the plain model itself. Test rows are for the report
+    and do not lower the accuracy of the worst-served (class, group); if there is none, it is the plain model
+    itself. Other groups may lose, and the report shows which. Test rows are for the report
     alone: if they contradict what was promised, title, report and exit code say so. `raan choose` gives another
     point without training.
 

@@ -1,5 +1,7 @@
 """Options that several commands share, each with one spelling and one unit."""
 
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -23,11 +25,54 @@ AimOption = typer.Option(
 )
 """An aim, spelt with hyphens or underscores."""
 
-Points = Annotated[
-    float,
-    typer.Option("--accuracy-drop", min=0, max=100, help="How much accuracy that may cost, in points."),
+
+def read_points(value: str | float, *, above: float = 0.05, most: float = 100) -> float:
+    """Read percentage points: `0.5`, `0.5%` and `0.5pp` are half a point.
+
+    The command line counts in points, Python in shares. A bare number above 0 and below `above` is almost
+    certainly a share, and is refused; with a unit it is accepted.
+    """
+    found = re.fullmatch(r"\s*([0-9.eE+-]+)\s*(%|pp|points?)?\s*", str(value))
+    try:
+        points = float(found[1]) if found else None
+    except ValueError:
+        points = None
+    if found is None or points is None or not 0 <= points <= most:
+        raise typer.BadParameter(
+            f"{value!r} is no number of points from 0 to {most:g}; expected 0.5, 0.5% or 0.5pp"
+        )
+    if 0 < points < above and not found[2] and isinstance(value, str):
+        raise typer.BadParameter(
+            f"{value} is ambiguous: this option is in percentage points, and {value} looks like a share. Write "
+            f"{100 * points:g} for {100 * points:g} points, or {value}pp for {value} of a point"
+        )
+    return points
+
+
+def read_share(value: str | float) -> float:
+    """Read a confidence: `0.9` and `90%` are the same."""
+    text = str(value).strip()
+    try:
+        share = float(text.removesuffix("%")) / (100 if text.endswith("%") else 1)
+    except ValueError:
+        share = -1
+    if not 0.5 <= share < 1:
+        raise typer.BadParameter(f"{value!r} is no confidence from 0.5 up, below 1; expected 0.9 or 90%")
+    return share
+
+
+def points_option(help: str, *names: str, read: Callable[[Any], float] = read_points) -> Any:
+    """Make an option in percentage points."""
+    return typer.Option(*names, parser=read, metavar="POINTS", help=f"{help}, in points (0.5, 0.5% or 0.5pp).")
+
+
+AccuracyDrop = points_option("How much accuracy fairness may cost", "--accuracy-drop")
+WorstGroupDrop = points_option(
+    "How far the worst-served (class, group) may fall below plain", "--worst-group-drop"
+)
+NoFloor = Annotated[
+    bool, typer.Option("--no-floor", help="Allow the worst-served (class, group) to be served worse.")
 ]
-"""An allowance of accuracy in points, as people speak of it; Python takes shares."""
 
 Data = Annotated[
     Path, typer.Argument(metavar="DATA", help="A CSV, TSV or Parquet file whose first line names the columns.")

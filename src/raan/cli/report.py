@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from raan.cli.console import console, waiting
-from raan.cli.options import AimOption
+from raan.cli.options import AccuracyDrop, AimOption
 from raan.errors import needing
 
 if TYPE_CHECKING:
@@ -41,9 +41,7 @@ def report(
     form: Annotated[Format, typer.Option("--format", help="A page, or tables for a paper.")] = Format.HTML,
     figures: Annotated[Path | None, typer.Option(help="Folder for the figures as PNG and SVG.")] = None,
     aim: Annotated[Any, AimOption] = None,
-    accuracy_drop: Annotated[
-        float | None, typer.Option(min=0, max=100, help="Accuracy that may be lost, in points.")
-    ] = None,
+    accuracy_drop: Annotated[float | None, AccuracyDrop] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
     """Write a report: one page that opens offline, or tables in Markdown or LaTeX, and figures as files."""

@@ -17,7 +17,7 @@ from raan.data.table import Table
 from raan.estimators.weighted import WeightedERM
 from raan.fairness.frontier import Frontier
 from raan.fairness.metrics import undefined
-from raan.fairness.rule import LAST, Rule
+from raan.fairness.rule import LAST, Rule, warn_large_budget
 from raan.methods.erm import ERM
 from raan.models.model import Model, Scaling
 from raan.training.checkpoint import Checkpoint
@@ -132,6 +132,8 @@ def choose_rule(aim: str | None, accuracy_drop: float, model: Model, rows: Rows)
     if aim is None:
         return LAST
     rule = Rule(aim, accuracy_drop)
+    if aim is not None:
+        warn_large_budget(accuracy_drop, stacklevel=4)
     counts = group_counts(model, rows.table, rows.split.validation)[0]
     if np.isfinite(rule.wish(counts, counts)):
         return rule

@@ -1,5 +1,6 @@
 """Which of several points is taken: the one rule of training paths, searches, studies, fits and reports."""
 
+import warnings
 from dataclasses import dataclass, replace
 from statistics import NormalDist
 
@@ -19,6 +20,9 @@ CONFIDENCE = 0.9
 
 ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
 """Losses of accuracy between which a trade-off is drawn."""
+
+LARGE_BUDGET = 0.2
+"""A larger budget of accuracy than this share is taken for a mistake of unit, with a warning."""
 
 TIE = 0.001
 """Where ties are broken by accuracy: aims that differ by less than this, noise considered, are equally good."""
@@ -70,6 +74,14 @@ class Rule:
         object.__setattr__(
             self, "limits", tuple((read_aim(aim, "at_most").key, most) for aim, most in self.limits)
         )
+        for key, most in self.limits:
+            largest = 2 if key == "equalized_odds" else 1
+            if not (is_number(most) and 0 <= most <= largest):
+                raise InputError(
+                    Option("at_most"),
+                    f"limits {key} to {most!r}",
+                    f"a share from 0 to {largest}; 0.05 is 5 points",
+                )
         for name in ("accuracy_drop", "worst_group_drop"):
             value = getattr(self, name)
             optional = name == "worst_group_drop" and value is None
@@ -142,6 +154,16 @@ class Rule:
             as_good = wish <= best + self.tie
             place = np.where(as_good, accuracy(points), -np.inf).argmax(0)
         return np.where(np.isfinite(best), place, -1)
+
+
+def warn_large_budget(accuracy_drop: float, stacklevel: int = 2) -> None:
+    """Warn of a budget that was probably meant in points: 1 allows to lose all of the accuracy."""
+    if is_number(accuracy_drop) and LARGE_BUDGET < accuracy_drop <= 1:
+        warnings.warn(
+            f"accuracy_drop={accuracy_drop:g} allows a loss of {100 * accuracy_drop:g} percentage points of "
+            "accuracy. It is a share: 0.01 is one point",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def margin_of(confidence: float) -> float:

@@ -13,6 +13,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from jaxtyping import Float, Int
 
+from raan.errors import in_shell, spell
 from raan.fairness.frontier import Frontier
 from raan.frontier.decide import Counted, Judge, Weights
 from raan.frontier.estimator import FairFrontier
@@ -184,11 +185,16 @@ def _hold_against(family: Family, reference: Family) -> TradeOff:
 
 
 def choose_aloud(frontier: FairFrontier, **options: Any) -> tuple[FairFrontier, tuple[str, ...]]:
-    """Another choice, and what it warns of."""
+    """Another choice, and what it warns of, in the command line's words."""
     with warnings.catch_warnings(record=True) as warned:
         warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "accuracy_drop=")  # the command line reads points, and checks them
         chosen = frontier.choose(**options)
-    return chosen, tuple(str(each.message) for each in warned)
+    return chosen, tuple(spell(_text(each.message), in_shell()) for each in warned)
+
+
+def _text(warning: Warning | str) -> object:
+    return warning.args[0] if isinstance(warning, Warning) and warning.args else warning
 
 
 def plain_of(frontier: FairFrontier) -> FairFrontier:

@@ -13,10 +13,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from raan.errors import InputError, InputTypeError, Option
+from raan.errors import InputError, InputTypeError, Message, Option
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
-from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule, warn_large_budget
 from raan.frontier.checks import check_parameters
 from raan.frontier.decide import Judge, decide, score
 from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute, soften
@@ -116,6 +116,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """
         check_parameters(self)
         self._rule()
+        warn_large_budget(self.accuracy_drop, stacklevel=2)
         if sensitive_features is None:
             warnings.warn(
                 "sensitive_features is None: the classifier is the plain one. Pass them to fit; within a Pipeline "
@@ -201,6 +202,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             if value is not UNSET:
                 setattr(other, name, value)
         rule = other._rule()
+        if accuracy_drop is not UNSET:
+            warn_large_budget(accuracy_drop, stacklevel=2)
         if at_most is not None:
             if not isinstance(at_most, Mapping):
                 raise InputTypeError(
@@ -322,11 +325,12 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self.weights_ = tried.weights[self.frontier_.chosen_place]
         if kept:
             self.promise_ = self.promise_.of_plain()
-            warnings.warn(
-                f"within these allowances no choice serves {rule.goal.key} better on rows that did not make it: "
-                "the classifier is the plain one. More rows, or a larger accuracy_drop, may help",
-                stacklevel=3,
+            text = Message(
+                f"within this accuracy budget no choice improves the {rule.goal.title} on rows that did not make "
+                "it: the classifier is the plain one. More rows, or a larger ",
+                *(Option("accuracy_drop"), ", may help"),
             )
+            warnings.warn(text, stacklevel=3)
         elif self.frontier_.chosen_place:
             warn_levelling(counts[0], counts[self.frontier_.chosen_place])
         return self

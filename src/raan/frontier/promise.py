@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
+from raan.errors import Message, Option
 from raan.fairness.aims import ACCURATE, MEASURES
 from raan.fairness.bootstrap import Estimate, estimate
 from raan.fairness.counts import resample
@@ -83,15 +84,17 @@ def warn_levelling(
     majority = float(plain.sum((1, 2)).max() / plain.sum())
     before, right = float(accuracy(plain)), float(accuracy(chosen))
     if right < before and right < majority + 0.1 * max(before - majority, 0):
-        warnings.warn(
+        text = Message(
             f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be right for "
-            f"{100 * majority:.1f} %: a smaller accuracy_drop, or a worst_group_drop, keeps it useful",
-            stacklevel=4,
+            f"{100 * majority:.1f} %: a smaller ",
+            *(Option("accuracy_drop"), ", or a ", Option("worst_group_drop"), ", keeps it useful"),
         )
+        warnings.warn(text, stacklevel=4)
     share, after = (float(each[..., 1].sum() / each.sum()) for each in (plain, chosen))
     if len(plain) == 2 and after < share / 2:
-        warnings.warn(
+        text = Message(
             f"the choice selects {100 * after:.1f} % of the rows where the plain estimator selects "
-            f"{100 * share:.1f} %: it levels down. A smaller accuracy_drop, or worst_group_drop=0, helps",
-            stacklevel=4,
+            f"{100 * share:.1f} %: it levels down. A smaller ",
+            *(Option("accuracy_drop"), ", or ", Option("worst_group_drop", "0"), ", helps"),
         )
+        warnings.warn(text, stacklevel=4)

@@ -7,8 +7,8 @@ from typing import Any, TypeAlias
 from raan.fairness.rule import Rule
 from raan.results.records import Record
 
-Paper: TypeAlias = Mapping[tuple[str, str, str], tuple[float, float]]
-"""The paper's mean and standard deviation of what the rule aims at, in percent, by data set, style and method."""
+Paper: TypeAlias = Mapping[tuple[str, str, str, str], tuple[float, float]]
+"""Means and standard deviations that the paper prints, in percent, by data set, style, method and metric."""
 
 
 @dataclass(frozen=True)

@@ -41,11 +41,6 @@ _OUTSIDE = {
 
 def key_table(reading: Reading, paper: Paper | None = None) -> Table:
     """All four numbers of every method, the plain training that they start from above them."""
-    theirs = {
-        method: paper[key]
-        for method in reading.chosen
-        if paper and (key := (reading.comparison.data, reading.comparison.style, method)) in paper
-    }
     choices = {PLAIN: reading.start, **reading.chosen}
     winners = {measure: _winners(choices, measure) for measure in MEASURES}
     rows: list[list[Cell]] = [
@@ -57,11 +52,13 @@ def key_table(reading: Reading, paper: Paper | None = None) -> Table:
     header.insert(lose, "lost (on validation rows)")
     for row, choice in zip(rows, choices.values(), strict=True):
         row.insert(lose, _lost(reading, choice))
-    if theirs:
-        beside = header.index(f"{reading.aim.short} %") + 1
-        header.insert(beside, f"{reading.aim.short} % in the paper")
-        for row, method in zip(rows, ("", *reading.chosen), strict=True):
-            row.insert(beside, _of_paper(theirs.get(method)))
+    for measure in MEASURES:
+        theirs = [in_paper(reading, method, measure, paper or {}) for method in ("", *reading.chosen)]
+        if any(theirs):
+            beside = header.index(f"{measure.short} %") + 1
+            header.insert(beside, f"{measure.short} % in the paper")
+            for row, printed in zip(rows, theirs, strict=True):
+                row.insert(beside, Cell(printed or NOTHING))
     seeds = _seeds({len(choice.seeds) for choice in reading.chosen.values()})
     regime = f"; {BRIEFLY[reading.regime]}" if reading.regime else ""
     return table(
@@ -207,8 +204,10 @@ def _level(choice: Choice, measure: Measure, is_best: bool = False) -> Cell:
     return Cell(spread(reached), interval(reached), best=is_best)
 
 
-def _of_paper(number: tuple[float, float] | None) -> Cell:
-    return Cell(f"{number[0]:.1f} ± {number[1]:.1f}") if number else Cell(NOTHING)
+def in_paper(reading: Reading, method: str, measure: Measure, paper: Paper) -> str:
+    """Return what the paper prints for the method and this measure, as mean ± deviation, or nothing."""
+    printed = paper.get((reading.comparison.data, reading.comparison.style, method, measure.metric))
+    return f"{printed[0]:.1f} ± {printed[1]:.1f}" if printed else ""
 
 
 def _difference_rows(reading: Reading) -> Iterator[list[Cell]]:

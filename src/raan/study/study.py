@@ -8,6 +8,7 @@ from typing import Any, Literal, TypeGuard, get_args
 
 from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
+from raan.fairness.metrics import NAMES
 from raan.fairness.rule import Rule
 from raan.methods import METHODS, grid
 from raan.studies import find, read_select
@@ -75,7 +76,7 @@ class Study:
     data: tuple[Data, ...] = ()
     methods: tuple[Entry, ...] = ()
     report: Mapping[str, Any] = field(default_factory=dict)
-    paper: Mapping[tuple[str, str, str], tuple[float, float]] = field(default_factory=dict)
+    paper: Mapping[tuple[str, str, str, str], tuple[float, float]] = field(default_factory=dict)  # with its metric
     options: Mapping[str, Any] = field(default_factory=dict)
     base: "Study | None" = None  # the study that it extends, whose runs it shows in its own way
 
@@ -117,6 +118,7 @@ def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
     values |= {"name": source.path.stem, "title": content.get("title", base.title), "base": base.carried_out}
     if "select" in content:
         values["select"] = _select(source, content["select"])
+        values["paper"] = {}  # the paper's figures belong to the points that the other rule chooses
     if "report" in content:
         values["report"] = _report(source, content["report"], base)
     return Study(**values)
@@ -341,22 +343,22 @@ def _values(method: Any) -> dict[str, Any]:
     return {each.name: getattr(method, each.name) for each in fields(method)}
 
 
-def _paper(source: Source, content: Any) -> dict[tuple[str, str, str], tuple[float, float]]:
-    """The paper's numbers by (data set's title, style, method): mean and standard deviation, in percent."""
+def _paper(source: Source, content: Any) -> dict[tuple[str, str, str, str], tuple[float, float]]:
+    """The figures that the paper prints, each with the measure that it prints them for."""
+    found = {}
     for number, each in enumerate(source.tables(content, "paper")):
         table = ("paper", str(number))
         if "data" not in each:
             raise source.fault(Where(table, "data"), "is missing; expected a data set's title")
+        source.check_choice(Where(table, "measure"), each.get("measure"), NAMES)
         for method, pair in each.items():
-            sound = isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))
-            if method not in ("data", "style") and not sound:
+            if method in ("data", "style", "measure"):
+                continue
+            if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))):
                 raise source.fault(Where(table, method), f"{pair!r}; expected [mean, standard deviation]")
-    return {
-        (each["data"], each.get("style", "adam"), method): (float(pair[0]), float(pair[1]))
-        for each in content
-        for method, pair in each.items()
-        if method not in ("data", "style")
-    }
+            key = (each["data"], each.get("style", "adam"), method, each["measure"])
+            found[key] = (float(pair[0]), float(pair[1]))
+    return found
 
 
 def _count_runs(study: Study) -> int:
