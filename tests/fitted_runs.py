@@ -3,7 +3,6 @@
 import numpy as np
 import pandas as pd
 
-from raan.fit.conclude import conclude
 from raan.tabular.frame import from_frame
 
 
@@ -27,7 +26,3 @@ def write_table(path, **options):
 
 def load_table(**options):
     return from_frame(table_of(**options), "hired", "sex")
-
-
-def concluded(fit):
-    return conclude(fit, "hired", ["sex"], "people.csv")

@@ -151,7 +151,7 @@ def test_a_choice_that_is_killed_ends_with_the_same_bytes(kill, fitted, tmp_path
             assert os.listdir(run.temporary) == []
 
 
-VARYING = ("raan-folder.json", "report.html", "results.explain.json")
+VARYING = ("raan-folder.json", "report.html", "outcome.npz")
 """What states the command that was given, or the checksums of such files: here the one with --force."""
 
 

@@ -20,7 +20,7 @@ from raan.data.embed import embed_once
 from raan.data.images import materialise, open_images
 from raan.errors import InputError
 from raan.files.folder import CorruptModel
-from raan.fit.kept import FILE, recall
+from raan.fit.outcome import FILE, Outcome
 from raan.training.checkpoint import Checkpoint
 
 # What stands in the folder of `raan fit`, and models of every kind.
@@ -71,13 +71,12 @@ def test_a_damaged_model_of_any_kind_is_refused_with_the_name_of_the_file(number
 
 @pytest.mark.parametrize("number", [150, pytest.param(3000, marks=pytest.mark.exhaustive)])
 def test_a_damaged_trade_off_is_recalled_as_it_was_or_refused(number, fitted, tmp_path):
-    model = raan_module.load(fitted / "model")
     file = tmp_path / FILE
     whole, refused = (fitted / FILE).read_bytes(), 0
-    expected = contents(recall(fitted, model.classifier))
+    expected = contents(Outcome.load(fitted))
     for damaged in [*damages(whole, number), *flips(whole, number)]:
         file.write_bytes(damaged)
-        found, words = attempt(lambda: contents(recall(tmp_path, model.classifier)), CorruptModel)
+        found, words = attempt(lambda: contents(Outcome.load(tmp_path)), CorruptModel)
         assert FILE in words if words else found == expected
         refused += bool(words)
     assert refused > number
@@ -86,11 +85,13 @@ def test_a_damaged_trade_off_is_recalled_as_it_was_or_refused(number, fitted, tm
 def contents(outcome):
     """All that was kept of an outcome, to be compared."""
     arrays = (outcome.test, outcome.switched, outcome.probe.label, outcome.probe.group, outcome.probe.posterior)
-    return repr((outcome.facts, outcome.scores, outcome.probe.columns)), [each.tobytes() for each in arrays]
+    arrays = (*arrays, *vars(outcome.points).values())
+    words = (outcome.facts, outcome.scores, outcome.probe.columns, outcome.rule, outcome.place, outcome.promise)
+    return repr(words), [each.tobytes() for each in arrays]
 
 
 def test_a_report_or_a_choice_from_a_damaged_folder_names_the_file(fitted, tmp_path):
-    for name, *command in (("results.jsonl", "report"), ("results.explain.json", "report"), (FILE, "choose")):
+    for name, *command in ((FILE, "report"), (FILE, "choose")):
         folder = tmp_path / command[0] / name
         shutil.copytree(fitted, folder)
         file = folder / name

@@ -1,4 +1,4 @@
-"""What tests do in a browser: open a page, point, press keys, wait; and a name that tries to run."""
+"""What tests do in a browser: open a page, press keys, wait; and a name that tries to run."""
 
 import json
 import time
@@ -11,7 +11,7 @@ HOSTILE = (
 
 
 def show(browser, path: Path, width=1600, height=1000, scheme="light"):
-    """Open the page in a window of this size, and draw every figure as scrolling would."""
+    """Open the page in a window of this size."""
     window = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", window)
     features = [{"name": "prefers-color-scheme", "value": scheme}]
@@ -19,50 +19,6 @@ def show(browser, path: Path, width=1600, height=1000, scheme="light"):
     for log in ("browser", "performance"):
         browser.get_log(log)  # what earlier pages left
     browser.get(path.as_uri())
-    browser.execute_async_script(
-        """
-        const done = arguments[0], charts = [...document.querySelectorAll(".chart")].filter(
-          (each) => !each.closest("details:not([open])"));
-        const next = () => {
-          const chart = charts.find((each) => !each.querySelector(".main-svg"));
-          if (!chart) return done();
-          chart.scrollIntoView({behavior: "instant"});
-          setTimeout(next, 30);
-        };
-        next();
-        """
-    )
-
-
-def hover(browser, chart: str, trace: int, point: int = 0) -> str:
-    """Move the mouse onto a point of a figure; what is said there."""
-    x, y = browser.execute_script(
-        """
-        const [id, trace, point] = arguments, place = document.getElementById(id);
-        place.scrollIntoView({block: "center", behavior: "instant"});
-        const {xaxis, yaxis} = place._fullLayout, {left, top} = place.getBoundingClientRect();
-        return [left + xaxis._offset + xaxis.d2p(place.data[trace].x[point]),
-                top + yaxis._offset + yaxis.d2p(place.data[trace].y[point])];
-        """,
-        chart,
-        trace,
-        point,
-    )
-    for step in (3, 1, 0):  # a mouse arrives, it does not appear
-        moved = {"type": "mouseMoved", "x": x + step, "y": y + step}
-        browser.execute_cdp_cmd("Input.dispatchMouseEvent", moved)
-    return browser.execute_async_script(
-        """
-        const [id, done] = arguments, place = document.getElementById(id);
-        let left = 40;
-        const look = () => {
-          const text = [...place.querySelectorAll(".hoverlayer .nums")].map((each) => each.textContent).join("|");
-          if (text || !left--) done(text); else setTimeout(look, 50);
-        };
-        look();
-        """,
-        chart,
-    )
 
 
 def requests(browser) -> set[str]:

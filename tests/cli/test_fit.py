@@ -15,7 +15,7 @@ from fitted_runs import table_of, write_table
 from raan import load
 from raan.data.sets.adult import COLUMNS
 from raan.files.claim import MANIFEST, claim
-from raan.results.records import read
+from raan.fit.outcome import Outcome
 from raan.tabular.frame import from_frame
 from systems import posix
 
@@ -36,31 +36,32 @@ def fitted(tmp_path_factory):
     return table, folder / "out", result
 
 
-def test_the_folder_holds_model_plain_twin_report_results_and_card(fitted):
+def test_the_folder_holds_model_baseline_report_outcome_and_card(fitted):
     _, out, _ = fitted
     names = {path.name for path in out.iterdir()}
-    files = {"report.html", "results.jsonl", "results.explain.json", "model-card.md", "trade-off.npz", MANIFEST}
+    files = {"report.html", "outcome.npz", "model-card.md", MANIFEST}
     assert names == {"model", "plain", *files}
     assert not [path for path in out.parent.iterdir() if path.name.startswith(".")]  # nothing left half-written
 
 
-def test_a_report_of_the_folder_is_written(fitted, tmp_path):
+def test_a_report_of_the_folder_is_the_page_that_the_fit_wrote(fitted, tmp_path):
     _, out, _ = fitted
     result = raan("report", out, "--out", tmp_path / "again.html")
     assert result.returncode == 0, result.stderr
-    headline = json.loads((out / "results.explain.json").read_text())["verdict"][0]
-    for page in (out / "report.html", tmp_path / "again.html"):
-        text = re.sub(r"\s|&nbsp;|\u00a0", "", page.read_text())
-        assert re.sub(r"\s", "", headline) in text
+    assert (tmp_path / "again.html").read_text() == (out / "report.html").read_text()
+    card = raan("report", out, "--format", "md").stdout
+    assert card == (out / "model-card.md").read_text()
+    other = raan("report", out, "--aim", "worst-group")
+    assert other.returncode == 2
+    assert "`raan choose` takes another --aim" in said(other)
 
 
-def test_the_results_are_records_of_all_families_out_of_fold_and_on_test_rows(fitted):
+def test_the_outcome_has_all_families_in_cross_validation_and_on_test_rows(fitted):
     _, out, _ = fitted
-    records = read(out / "results.jsonl")
-    assert {record.method for record in records} >= {"Boosting", "FairFrontier", "Logistic"}
-    for record in records:
-        assert record.counts("validation").sum((1, 2, 3)).tolist() == [1200.0] * len(record.step)
-        assert record.counts("test").sum((1, 2, 3)).tolist() == [300.0] * len(record.step)
+    outcome = Outcome.load(out)
+    assert outcome.facts.trained == ("gradient boosting", "logistic regression")
+    assert (outcome.held_out.sum((1, 2, 3)) == 1200).all()
+    assert (outcome.test.sum((1, 2, 3)) == 300).all()
 
 
 def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colours(fitted):
@@ -70,9 +71,9 @@ def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colo
     for word in (
         "demographic-parity gap",
         "accuracy of f",
-        "Out of fold, new rows were promised a demographic-parity gap of",
+        "In cross-validation, rows that did not choose had a demographic-parity gap of",
         "This model does not see sex: new rows need not state it.",
-        "with a threshold for each group, the demographic-parity gap promised out of fold would be",
+        "with a threshold for each group, the demographic-parity gap expected in cross-validation would be",
         f"raan choose {out} --out NEW --aim",
     ):
         assert word in shown, word
@@ -100,8 +101,8 @@ def test_the_claim_can_be_checked_with_the_two_models_and_the_test_rows(fitted):
     table, out, _ = fitted
     test = from_frame(table, "hired", "sex").split.test
     rows = pd.read_csv(table).iloc[test]
-    stated = json.loads((out / "results.explain.json").read_text())
-    for name, who in (("plain", "plain"), ("model", "saved")):
+    stated = Outcome.load(out).to_dict()
+    for name, who in (("plain", "plain"), ("model", "chosen")):
         predicted = load(out / name).predict(rows)
         assert stated[who]["test"]["accuracy"] == pytest.approx((predicted == rows["hired"]).mean(), abs=1e-6)
 
@@ -120,13 +121,13 @@ def test_the_rule_is_kept_out_of_fold_and_json_says_so(tmp_path):
     wish = (*FOUND, "--keep-attribute", "--minutes", SHORT, "--json")
     result = raan("fit", table, *FIT, *wish, "--out", tmp_path / "o")
     found = json.loads(result.stdout)
-    assert result.returncode == (1 if found["broken_promises"] else 0)
+    assert result.returncode == (1 if found["verdict"]["status"] == "contradicted" else 0)
     plain, chosen = found["plain"]["validation"], found["chosen"]["validation"]
     assert chosen["accuracy"] >= plain["accuracy"] - 0.03 - 1e-6
     assert chosen["worst_group_accuracy"] >= plain["worst_group_accuracy"]
     assert chosen["demographic_parity_gap"] < plain["demographic_parity_gap"]
     assert found["improved"] is True
-    assert found["regime"][0].startswith("sex is an input of this model")
+    assert found["inputs"][0].startswith("sex is an input of this model")
     assert len(found["promise"]["accuracy_loss"]) == 3
 
 
@@ -138,8 +139,8 @@ def test_where_nothing_is_allowed_the_plain_model_is_saved_and_that_is_no_error(
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
     assert found["improved"] is False
-    assert found["title"].startswith("Not fairer: ")
-    assert found["reading"].startswith("Not fairer: the plain model is saved (")
+    assert found["title"].startswith("Baseline kept: ")
+    assert found["reading"].startswith("Baseline kept: the plain model is saved (")
     table = tmp_path / "a.csv"
     assert (load(tmp_path / "o" / "model").predict(table) == load(tmp_path / "o" / "plain").predict(table)).all()
 
@@ -152,10 +153,9 @@ def test_test_rows_that_contradict_the_promise_are_exit_code_1_and_everything_sa
     frame.round(3).to_csv(tmp_path / "a.csv", index=False)
     result = raan("fit", tmp_path / "a.csv", *FIT, *FOUND, "--out", tmp_path / "o", "--minutes", SHORT)
     assert result.returncode == 1, result.stderr
-    assert "Not fairer: on test rows the demographic-parity gap is" in " ".join(result.stdout.split())
-    assert "**Not fairer: on test rows" in (tmp_path / "o" / "model-card.md").read_text()
-    assert "Not fairer" in (tmp_path / "o" / "report.html").read_text()
-    assert json.loads((tmp_path / "o" / "results.explain.json").read_text())["title"].startswith("Not fairer: ")
+    assert "Contradicted: on 300 test rows" in " ".join(result.stdout.split())
+    assert "**Contradicted: on 300 test rows" in (tmp_path / "o" / "model-card.md").read_text()
+    assert "<title>Contradicted: " in (tmp_path / "o" / "report.html").read_text()
 
 
 def test_test_rows_of_their_own_judge_and_all_other_rows_train(tmp_path):
@@ -168,9 +168,7 @@ def test_test_rows_of_their_own_judge_and_all_other_rows_train(tmp_path):
     assert model.columns == ("age", "score", "height")
     right = (model.predict(rows) == rows["hired"]).mean()
     assert stated["chosen"]["test"]["accuracy"] == pytest.approx(right, abs=1e-6)
-    (record, *_) = read(tmp_path / "o" / "results.jsonl")
-    assert record.counts("validation").sum() == 700
-    assert record.counts("test").sum() == 300
+    assert Outcome.load(tmp_path / "o").facts.sizes == (700, 700, 300)
 
 
 def test_quiet_prints_nothing(tmp_path):
@@ -191,7 +189,7 @@ def test_several_attributes_are_crossed_and_a_missing_one_is_unknown(tmp_path):
     )  # fmt: skip
     assert result.returncode in (0, 1), result.stderr
     assert "the attribute is unknown in 40 of 2,000 rows" in said(result)
-    assert read(tmp_path / "o" / "results.jsonl")[0].attributes == ["f × old", "f × young", "m × old", "m × young"]
+    assert Outcome.load(tmp_path / "o").facts.groups == ("f × old", "f × young", "m × old", "m × young")
 
 
 def test_names_and_values_of_the_user_are_never_markup(tmp_path):
@@ -334,7 +332,7 @@ def test_an_interruption_uses_what_is_finished(tmp_path, terminal):
     reader, writer = terminal
     with _begun(tmp_path, stdout=writer, stderr=writer) as process:
         os.close(writer)
-        _until(reader, b"plain training")
+        _until(reader, b"logistic regression")
         process.send_signal(signal.SIGINT)
         shown = _rest(reader)
     assert process.returncode in (0, 1), shown

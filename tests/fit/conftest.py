@@ -1,14 +1,13 @@
 import pytest
 
-from fitted_runs import concluded, load_table
+from fitted_runs import load_table
 from raan.fit.clock import Clock
 from raan.fit.families import BOOSTING, LOGISTIC, fit_family
-from raan.fit.fit import Fit, Wish, tell_known
-from raan.fit.networks import fit_networks
+from raan.fit.fit import FitOptions, Source, fit
 from raan.fit.rows import Rows
-from raan.fit.trade_off import settle
 
-WISH = Wish("demographic_parity", accuracy_drop=0.03, seconds=10)
+OPTIONS = FitOptions("demographic_parity", accuracy_drop=0.03, seconds=10)
+SOURCE = Source("people.csv", "hired", ["sex"], "raan fit people.csv")
 
 
 def pytest_collection_modifyitems(items):
@@ -30,31 +29,25 @@ def rows(loaded):
 
 @pytest.fixture(scope="session")
 def boosting(rows):
-    return fit_family(BOOSTING, rows, WISH.rule)
+    return fit_family(BOOSTING, rows, OPTIONS.rule)
 
 
 @pytest.fixture(scope="session")
 def logistic(rows):
-    return fit_family(LOGISTIC, rows, WISH.rule)
+    return fit_family(LOGISTIC, rows, OPTIONS.rule)
 
 
 @pytest.fixture(scope="session")
-def networks(rows):
-    (family,), _ = fit_networks(rows, WISH.rule, Clock(10))
-    return family
+def families(boosting, logistic):
+    return [boosting, logistic]
 
 
 @pytest.fixture(scope="session")
-def families(boosting, logistic, networks):
-    return [boosting, logistic, networks]
-
-
-@pytest.fixture(scope="session")
-def fitted(loaded, rows, families):
+def fitted(loaded):
     """A fit of all families."""
-    return Fit(rows, loaded, WISH, settle(families), tell_known(families[0]), ("a note",))
+    return fit(loaded, OPTIONS, Clock(10), SOURCE)
 
 
 @pytest.fixture(scope="session")
 def outcome(fitted):
-    return concluded(fitted)
+    return fitted.outcome

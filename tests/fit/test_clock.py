@@ -1,19 +1,15 @@
 from time import sleep
 
-import pytest
-
-from raan.fit.clock import Clock, OutOfTime
+from raan.fit.clock import Clock
 
 
-def test_a_clock_shows_its_progress_and_stops_work_at_its_end():
-    shown = []
-    clock = Clock(60, lambda *what: shown.append(what))
-    clock.plan(10)
-    clock.tick("a", 4)
-    clock.interrupt()
-    with pytest.raises(OutOfTime):
-        clock.tick("b", 6)
-    assert shown == [("a", 4, 10), ("b", 10, 10)]
+def test_an_interruption_ends_the_time_and_is_no_error():
+    clock = Clock(60)
+    assert 59 < clock.left <= 60
+    with clock.limit():
+        raise KeyboardInterrupt
+    assert clock.interrupted
+    assert clock.left == 0
 
 
 def test_while_work_says_nothing_the_time_that_passes_is_shown_and_never_more_than_planned():
@@ -27,4 +23,6 @@ def test_while_work_says_nothing_the_time_that_passes_is_shown_and_never_more_th
     assert len(done) > 2
     assert done == sorted(done)
     assert max(done) < 0.3
-    assert clock.done == 0.3
+    with clock.work("writing", 1):
+        pass
+    assert shown[-1] == ("writing", 0.3, 10)

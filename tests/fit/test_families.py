@@ -1,10 +1,10 @@
 import numpy as np
 
-from raan.fit.families import BOOSTING, fit_in_time, tell_seconds
+from raan.fit.families import BOOSTING, estimate_seconds, fit_in_time
 
 
 def test_a_family_judges_every_training_row_by_a_model_that_has_not_seen_it(boosting, rows):
-    judge, features = boosting.held_out.judge, rows.features(rows.training)
+    judge, features = boosting.frontier.judge_, rows.features(rows.training)
     assert judge.rows == len(rows.training)
     said = np.stack([model(features) for model in boosting.frontier.models_])
     differs = np.abs(said - judge.posterior).max((2, 3))
@@ -29,6 +29,6 @@ def test_fewer_rows_are_taken_where_all_would_take_too_long_each_cell_in_proport
     assert np.allclose(shares(few), shares(rows), atol=0.01)
 
 
-def test_a_larger_table_is_told_to_take_longer(rows):
-    seconds = tell_seconds(BOOSTING, rows)
+def test_a_larger_table_is_estimated_to_take_longer(rows):
+    seconds = estimate_seconds(BOOSTING, rows)
     assert 0 < seconds(700) < seconds(70_000) < seconds(700_000)

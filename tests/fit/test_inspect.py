@@ -5,7 +5,7 @@ from raan.fit.inspect import column_spans, score_groups, shuffle_columns
 
 
 def test_curves_are_those_of_the_groups_test_rows(boosting, rows):
-    probability = boosting.probabilities(0)
+    probability = boosting.probabilities
     label, group = rows.label(rows.test), rows.group(rows.test)
     scores = score_groups(probability, rows)
     assert [each.group for each in scores] == ["f", "m"]

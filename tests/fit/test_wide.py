@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from fit.conftest import SOURCE
 from raan.data.stratified import stratified_split
 from raan.fairness.groups import Codes
 from raan.fit.clock import Clock
 from raan.fit.families import BOOSTING, LOGISTIC, in_order
-from raan.fit.fit import Wish, fit
+from raan.fit.fit import FitOptions, fit
 from raan.fit.rows import Rows
 from raan.tabular.encoding import Embedded
 from raan.tabular.frame import Loaded
@@ -38,8 +39,8 @@ def test_texts_begin_with_logistic_regression_and_other_tables_with_boosting(tex
 
 @pytest.mark.filterwarnings("ignore:within this accuracy budget")
 def test_boosting_is_left_out_where_it_would_take_more_than_its_share_of_the_time(texts):
-    found = fit(texts, Wish(seconds=1), Clock(1))
-    assert [each.family.name for each in found.settled.trade_offs] == ["Logistic"]
+    found = fit(texts, FitOptions(seconds=1), Clock(1), SOURCE)
+    assert found.outcome.facts.trained == ("logistic regression",)
 
 
 def test_the_penalty_grows_with_the_numbers_so_that_probabilities_hold_on_rows_not_seen(texts):

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from raan.fairness.aims import AIMS
 from raan.fairness.counts import count
 from raan.fairness.metrics import accuracy
-from raan.fairness.rule import ALLOWANCES, CONFIDENCE, Rule, margin_of
+from raan.fairness.rule import BUDGETS, CONFIDENCE, Rule, margin_of
 from raan.results.thin import worth_keeping
 
 
@@ -34,7 +34,7 @@ def drawn(seed, points=60, runs=3, rows=400):
 def test_whoever_chooses_from_what_is_kept_chooses_as_well_as_from_all(seed, margin):
     validation, switched = drawn(seed)
     kept = worth_keeping(validation, switched)
-    for aim, drop in product(AIMS, ALLOWANCES):
+    for aim, drop in product(AIMS, BUDGETS):
         rule = Rule(aim, drop, margin=margin, tie=0.0)
         for run, places in enumerate(kept):
             assert places[0] == 0
@@ -52,9 +52,7 @@ def test_whoever_chooses_from_what_is_kept_chooses_as_well_as_from_all(seed, mar
 
 def test_of_many_decisions_few_are_kept():
     validation, switched = drawn(1, points=2000)
-    assert all(
-        len(places) <= 1 + 2 * len(AIMS) * len(ALLOWANCES) for places in worth_keeping(validation, switched)
-    )
+    assert all(len(places) <= 1 + 2 * len(AIMS) * len(BUDGETS) for places in worth_keeping(validation, switched))
 
 
 def test_a_run_whose_aims_are_undefined_keeps_its_start():

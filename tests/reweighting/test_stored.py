@@ -14,18 +14,16 @@ def data(seed=0, rows=400):
     return X, y, np.array(["f", "m"])[sex]
 
 
-@pytest.mark.parametrize("aim", [None, "worst_group"])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), HistGradientBoostingClassifier(max_iter=10)])
-def test_a_saved_model_predicts_the_same_to_the_last_bit(estimator, aim, tmp_path):
+def test_a_saved_model_predicts_the_same_to_the_last_bit(estimator, tmp_path):
     X, y, sex = data()
     model = raan.AANReweighting(
-        estimator, aim=aim, balance={("no", "f"): 1.0, ("no", "m"): 1.0, ("yes", "f"): 1.0, ("yes", "m"): 1.0}
+        estimator, balance={("no", "f"): 1.0, ("no", "m"): 1.0, ("yes", "f"): 1.0, ("yes", "m"): 1.0}
     )
     model.fit(X, y, sensitive_features=sex).save(tmp_path / "model")
     loaded = raan.load(tmp_path / "model")
     np.testing.assert_array_equal(loaded.predict(X), model.predict(X))
     np.testing.assert_array_equal(loaded.predict_proba(X), model.predict_proba(X))
-    assert loaded.threshold_ == model.threshold_
     assert loaded.get_params(deep=False)["balance"] == model.balance
 
 

@@ -12,11 +12,9 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from problems import problem
 from raan import aan_weights
 from raan.reweighting import AANReweighting
 from raan.reweighting.embedding import embed, standardised
-from raan.reweighting.plans import Plan, weigh_rows
 from reweighting.people import Spy, people
 
 
@@ -177,23 +175,6 @@ def test_missing_values_pull_nowhere():
 def test_identifiers_do_not_get_thousands_of_dimensions():
     column = pd.DataFrame({"id": [f"person {i}" for i in range(5000)]})
     assert standardised(column).shape == (5000, 100)
-
-
-@pytest.mark.parametrize("groups", [2, 3])
-@pytest.mark.parametrize("temperature", [math.inf, 0.3])
-def test_planned_weights_are_those_of_aan_weights(groups, temperature):
-    p = problem(rows=60, classes=2, attributes=groups, unknown=4)
-    vectors, y, a = p.arrays()[:3]
-    count = np.array([[((y == c) & (a == g)).sum() for g in range(groups)] for c in (0, 1)])
-    mean = np.random.default_rng(groups).uniform(0.2, 3, count.shape)
-    totals = {(c, g): mean[c, g] * count[c, g] for c in (0, 1) for g in range(groups)}
-    with pytest.warns(UserWarning, match="4 of unknown attribute"):
-        expected = aan_weights(
-            vectors, y, np.where(a < 0, None, a), temperature=temperature, balance=totals, strength=1.0
-        )
-    found = weigh_rows(Plan(mean, temperature), y, a, lambda: vectors)
-    np.testing.assert_allclose(found, expected, rtol=1e-9)
-    assert weigh_rows(Plan(), y, a, lambda: vectors) is None
 
 
 @pytest.mark.parametrize(

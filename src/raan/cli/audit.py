@@ -17,16 +17,17 @@ from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet, po
 from raan.errors import InputError
 from raan.fairness.aims import AIMS
 from raan.fairness.audit import MIN_COUNT
+from raan.fairness.promise import Status
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from raan.fairness.findings import Audit
-    from raan.fairness.held import Held
-    from raan.fit.promised import Promised
+    from raan.fairness.promise import Verdict
+    from raan.fit.outcome import Outcome
     from raan.tabular.columns import Words
     from raan.tabular.sheet import Sheet
 
+
+CONTRADICTED = Status.CONTRADICTED
 
 RENAMED = {"y_true": "label", "y_pred": "prediction", "sensitive_features": "attribute"}
 """What Python's audit takes, and the option that names its column."""
@@ -64,7 +65,9 @@ def audit(
     metric: Metric = "equalized-odds",
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="What `raan fit` wrote: exit with code 1 if its promise is broken here."),
+        typer.Option(
+            metavar="DIR", help="What `raan fit` wrote: exit with code 1 if its promise is contradicted."
+        ),
     ] = None,
     min_count: Annotated[
         int, typer.Option(min=1, help="Groups with fewer rows than this of some class are left out of the gaps.")
@@ -84,11 +87,12 @@ def audit(
     An attribute of many numbers, such as an age, is binned. The equalized-odds gap is the sum of the differences
     of true and false positive rates.
 
-    With --baseline, accuracy and aim are compared with what was promised of the model for new rows; a promise is
-    broken where they are worse by more than chance would explain one time in twenty.
+    With --baseline, accuracy and aim are compared with what was promised of the model for new rows: kept, not
+    confirmed (short of it within chance) or contradicted. This is the test that `raan fit` applies to its own test
+    rows.
 
-    Exit codes: 0 done, 1 the metric is above --fail-above or undefined, or the promise of --baseline is broken,
-    2 wrong input.
+    Exit codes: 0 done, 1 the metric is above --fail-above or undefined, or the promise of --baseline is
+    contradicted, 2 wrong input.
     """
     if fail_above is not None and fail_above >= (most := 200 if "odds" in metric else 100):
         raise ValueError(
@@ -96,7 +100,6 @@ def audit(
         )
     with waiting(f"reading {data}", quiet):
         from raan.fairness.audit import audit as measure
-        from raan.fairness.held import hold
         from raan.tabular.columns import MISSING
         from raan.tabular.lines import Layout
         from raan.tabular.reading import read
@@ -111,53 +114,43 @@ def audit(
     with naming(RENAMED):
         found = measure(truth, predicted, groups, min_count=min_count)
     found = replace(found, notes=(*notes, *found.notes))
-    held = hold(found, promised.metrics, promised.aim) if promised else ()
+    verdict = promised.promise.check(promised.rule, found.overall) if promised else None
     if as_json:
-        sys.stdout.write(json.dumps({**found.to_dict(), **_compared(held)}, ensure_ascii=False) + "\n")
+        compared = {"baseline": verdict.to_dict()} if verdict else {}
+        sys.stdout.write(json.dumps({**found.to_dict(), **compared}, ensure_ascii=False) + "\n")
     elif not quiet:
         text = found.to_text(console.width) if console.is_terminal else str(found)
         wrap: Any = {"soft_wrap": not console.is_terminal}
         console.print(f"{text}\n\n{found.reading}", markup=False, highlight=False, **wrap)
-        _show_held(held)
+        if promised and verdict:
+            _show_verdict(promised, verdict)
     if fail_above is not None:
         _judge(found, metric, fail_above)
-    if any(each.broken for each in held):
-        broken = ", ".join(each.measure.title for each in held if each.broken)
-        errors.print(f"The promise of {baseline} is broken: {broken}.", highlight=False, markup=False)
+    if verdict and (claims := verdict.of(CONTRADICTED)):
+        names = ", ".join(claim.title for claim in claims)
+        errors.print(f"The promise of {baseline} is contradicted: {names}.", highlight=False, markup=False)
         raise typer.Exit(1)
 
 
-def _promise(folder: Path) -> Promised:
-    from raan.fit.promised import read_promise
+def _promise(folder: Path) -> Outcome:
+    from raan.fit.outcome import Outcome
 
-    return read_promise(folder)
-
-
-def _compared(held: Sequence[Held]) -> dict[str, Any]:
-    """The comparison with a promise, for programs; nothing where there is none."""
-    if not held:
-        return {}
-    return {
-        "baseline": {
-            each.measure.metric: {"promised": each.promised.value, "binding": each.binding, "broken": each.broken}
-            for each in held
-            if not math.isnan(each.promised.value)
-        }
-    }
+    return Outcome.load(folder)
 
 
-def _show_held(held: Sequence[Held]) -> None:
-    """A line for each measure: promised, found, and whether that is kept."""
-    if not held:
-        return
+def _show_verdict(outcome: Outcome, verdict: Verdict) -> None:
+    """A line for each claim, and what test rows said of the model when it was made."""
     from rich.table import Table
 
+    from raan.fit.words import status
+
     grid = Table("", "promised", "here", "", title="Against the promise", title_justify="left")
-    for each in held:
-        verdict = "" if not each.binding else "[red]broken[/red]" if each.broken else "kept"
-        grid.add_row(each.measure.title, str(each.promised).strip(), str(each.found).strip(), verdict)
+    for claim in verdict.claims:
+        shown = f"[red]{claim.status}[/red]" if claim.status is CONTRADICTED else str(claim.status)
+        grid.add_row(claim.title, claim.promised, str(claim.found).strip(), shown)
     console.print()
     console.print(grid)
+    console.print(f"When the model was made, its test rows said: {status(outcome)}.", highlight=False)
 
 
 def _classes(sheet: Sheet, name: str, argument: str) -> Any:

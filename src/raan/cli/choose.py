@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 from functools import partial
 from pathlib import Path
 from shutil import copytree
@@ -14,7 +12,7 @@ import typer
 
 from raan.cli.console import waiting
 from raan.cli.options import AccuracyDrop, AimOption, Json, NoFloor, Quiet, WorstGroupDrop, read_points
-from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
+from raan.cli.outcome import claim_folder, command, finish, write
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
@@ -38,52 +36,48 @@ def choose(
     """Save another point of a trade-off that `raan fit` found: another aim or allowance. Nothing is trained.
 
     What is not given stays as it was. --at-most demographic-parity 5 takes the most accurate model within that
-    limit. The new folder is of the same kind, with model, plain twin, report and card.
+    limit. The new folder is of the same kind, with model, baseline, report and card.
 
     Exit codes: 0 done, 1 done, but test rows contradict the promise, 2 wrong input.
     """
     begun = monotonic()
     with waiting(f"reading {folder}", quiet):
-        from raan.fit.conclude import about
-        from raan.fit.kept import recall
-        from raan.fit.trade_off import choose_aloud
-        from raan.results.records import read
+        from raan.fit.families import choose_with_warnings
+        from raan.fit.outcome import Outcome
 
         model = _load(folder)
+        before = Outcome.load(folder)
     options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
-    before = recall(folder, model.classifier)
-    frontier, notes = choose_aloud(model.classifier, **options)
-    outcome = before.choose(frontier, notes)
+    frontier, notes = choose_with_warnings(model.classifier, **options)
+    outcome = before.choose(frontier, notes, command())
     if not (outcome.improved or outcome.facts.own_plain):
         raise ValueError(
             f"No point of the trade-off is within these limits; the plain model, which is of another kind, is in "
             f"{folder / 'plain'}. A larger --accuracy-drop, or --no-floor, may find one"
         )
-    chosen = model.with_classifier(frontier, about(outcome, outcome.method))
+    chosen = model.with_classifier(frontier, outcome.about(outcome.method))
     with claim_folder(out, force) as place, waiting("writing", quiet):
-        write(outcome, chosen, partial(copytree, folder / "plain"), read(folder / "results.jsonl"), place, out)
-    if as_json:
-        found = summarise(outcome, out, monotonic() - begun)
-        sys.stdout.write(json.dumps(found, ensure_ascii=False) + "\n")
-    elif not quiet:
-        show(outcome, out, notes)
-    if outcome.broken:
-        raise typer.Exit(BROKEN)
+        write(outcome, chosen, partial(copytree, folder / "plain"), place, out)
+    finish(outcome, out, notes, monotonic() - begun, as_json=as_json, quiet=quiet)
 
 
 def _load(folder: Path) -> TableClassifier:
     """The saved model; an error where there is nothing to choose from."""
     from raan.doors import load
     from raan.fit.classifier import TableClassifier
-    from raan.fit.kept import FILE
+    from raan.frontier.estimator import FairFrontier
 
     if not (folder / "model").is_dir():
         raise ValueError(f"{folder} has no folder `model`; expected one that `raan fit` wrote")
     model = load(folder / "model")
-    if not isinstance(model, TableClassifier) or not has_trade_off(model) or not (folder / FILE).is_file():
+    if (
+        not isinstance(model, TableClassifier)
+        or not isinstance(model.classifier, FairFrontier)
+        or len(model.classifier.groups_) < 2
+    ):
         raise ValueError(
-            f"{folder} holds a model without a trade-off to choose from, such as a network: choose by `raan fit` "
-            "with another --aim or --accuracy-drop"
+            f"{folder} holds a model without a trade-off to choose from: choose by `raan fit` with another --aim "
+            "or --accuracy-drop"
         )
     return model
 

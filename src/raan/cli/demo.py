@@ -37,15 +37,18 @@ def demo(
     with waiting("starting"), needing("raan demo"):
         import torch  # noqa: F401
 
-        from raan.report.figures import trade_off
+    from raan.files.write import write_text
+    from raan.report.charts import as_file
     from raan.report.content import Content
-    from raan.report.outline import readings_of
+    from raan.report.method_charts import trade_off_charts
+    from raan.report.outline import numbered, readings_of
 
     study = _study(data, seeds, epochs, toy)
-    (reading,) = readings_of(Content(study.title, _run(study), rule=study.select))
+    records = _run(study)
+    (reading,) = readings_of(Content(study.title, records, rule=study.select))
     _show(reading)
-    trade_off(reading, out / "trade-off.png")
-    console.print(f"The trade-off is drawn in {out / 'trade-off.png'}", markup=False, highlight=False)
+    write_text(out / "trade-off.svg", as_file(trade_off_charts(reading, numbered(records))))
+    console.print(f"The trade-off is drawn in {out / 'trade-off.svg'}", markup=False, highlight=False)
 
 
 def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Study:

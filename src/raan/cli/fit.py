@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,11 +28,11 @@ from raan.cli.options import (
     WorstGroupDrop,
     read_share,
 )
-from raan.cli.outcome import BROKEN, claim_folder, has_trade_off, show, summarise, write
+from raan.cli.outcome import claim_folder, command, finish, write
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 
 if TYPE_CHECKING:
-    from raan.fit.fit import Fit, Wish
+    from raan.fit.fit import Fit, FitOptions, Source
     from raan.tabular.frame import Loaded
     from raan.tabular.lines import Layout
     from raan.tabular.media import Media
@@ -97,10 +95,10 @@ def fit(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Fit a fairer model to a table, and its whole trade-off; save model, plain twin, report and model card.
+    """Fit a fairer model to a table, and its whole trade-off; save model, baseline, report and model card.
 
-    Gradient boosting and logistic regression under FairFrontier, and networks (Vanilla, RAAN, RL-RAAN) while time
-    is left, are fitted in folds, and judged on rows that they have not seen. The model that is saved is the best
+    Gradient boosting and logistic regression under FairFrontier are fitted in folds, and evaluated on rows that
+    they have not seen. The model that is saved is the best
     for the aim among the points that lose at most --accuracy-drop points against the most accurate plain model,
     and do not lower the accuracy of the worst-served (class, group); if there is none, it is the plain model
     itself. Other groups may lose, and the report shows which. Test rows are for the report
@@ -120,9 +118,7 @@ def fit(
     ):
         with _until_interrupted(), progress_bar(quiet) as bar:
             bar.add_task("reading", total=None)
-            from raan.fit.conclude import conclude, models
-            from raan.fit.fit import Wish
-            from raan.fit.records import records
+            from raan.fit.fit import FitOptions, Source
             from raan.tabular.lines import Layout
             from raan.tabular.media import Media
 
@@ -133,20 +129,15 @@ def fit(
             loaded = _read(*read, max_rows, media)
         with time_bar(quiet) as show_time:
             floor = None if no_floor else worst_group_drop / 100
-            wish = Wish(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
+            options = FitOptions(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
+            source = Source(data.name, label, attribute, command())
             with _until_interrupted():
-                found = _fit(loaded, wish, begun, show_time)
-            show_time("explaining and writing", 1, 1)
-            outcome = conclude(found, label, attribute, data.name)
-            model, plain = models(found, outcome)
-            write(outcome, model, plain.save, list(records(found)), folder, out)
-    if as_json:
-        found_in = summarise(outcome, out, monotonic() - begun)
-        sys.stdout.write(json.dumps(found_in, ensure_ascii=False) + "\n")
-    elif not quiet:
-        show(outcome, out, [*outcome.facts.warnings, *outcome.facts.notes], again=has_trade_off(model))
-    if outcome.broken:
-        raise typer.Exit(BROKEN)
+                found = _fit(loaded, options, source, begun, show_time)
+            show_time("writing", 1, 1)
+            write(found.outcome, found.model, found.baseline.save, folder, out)
+    facts = found.outcome.facts
+    notes = [*facts.warnings, *facts.notes]
+    finish(found.outcome, out, notes, monotonic() - begun, as_json=as_json, quiet=quiet)
 
 
 def _read(
@@ -194,7 +185,13 @@ def _until_interrupted() -> Iterator[None]:
         raise typer.Exit(130) from None
 
 
-def _fit(loaded: Loaded, wish: Wish, begun: float, show_time: Callable[[str, float, float], None]) -> Fit:
+def _fit(
+    loaded: Loaded,
+    options: FitOptions,
+    source: Source,
+    begun: float,
+    show_time: Callable[[str, float, float], None],
+) -> Fit:
     """All that can be trained in what is left of the time, some of it kept back for the report."""
     from raan.fit.clock import Clock
     from raan.fit.fit import fit as fit_all
@@ -202,5 +199,5 @@ def _fit(loaded: Loaded, wish: Wish, begun: float, show_time: Callable[[str, flo
     # Explaining and writing takes the longer, the longer reading took: the table, or the machine, is the same.
     # What embedding took is not of the user's minutes: it is done once.
     read = monotonic() - begun - loaded.embedding_seconds
-    kept_back = min(2 + 0.05 * wish.seconds + 2 * read, 0.3 * wish.seconds)
-    return fit_all(loaded, wish, Clock(wish.seconds - read - kept_back, show_time))
+    kept_back = min(2 + 0.05 * options.seconds + 2 * read, 0.3 * options.seconds)
+    return fit_all(loaded, options, Clock(options.seconds - read - kept_back, show_time), source)

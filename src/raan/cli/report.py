@@ -11,7 +11,6 @@ import typer
 
 from raan.cli.console import console, waiting
 from raan.cli.options import AccuracyDrop, AimOption
-from raan.errors import needing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,7 +38,7 @@ def report(
         typer.Option(help="The file to write: report.html by default; md and tex go to standard output."),
     ] = None,
     form: Annotated[Format, typer.Option("--format", help="A page, or tables for a paper.")] = Format.HTML,
-    figures: Annotated[Path | None, typer.Option(help="Folder for the figures as PNG and SVG.")] = None,
+    figures: Annotated[Path | None, typer.Option(help="Folder for the figures as SVG.")] = None,
     aim: Annotated[Any, AimOption] = None,
     accuracy_drop: Annotated[float | None, AccuracyDrop] = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
@@ -47,14 +46,16 @@ def report(
     """Write a report: one page that opens offline, or tables in Markdown or LaTeX, and figures as files."""
     from dataclasses import replace
 
-    if figures:
-        with needing("--figures"):
-            from raan.report.figures import write_figures
-
     if out and out.exists() and any(source.exists() and out.samefile(source) for source in results):
         raise ValueError(f"--out {out} is what is reported, which the report would replace: name another file")
+    if len(results) == 1 and results[0].is_dir():
+        if aim is not None or accuracy_drop is not None:
+            raise ValueError(f"{results[0]} holds a model: `raan choose` takes another --aim or --accuracy-drop")
+        _report_model(results[0], out, form, quiet)
+        return
     with waiting("reading the results", quiet):
         from raan.report.inputs import load
+        from raan.report.page import write_figures
 
         content = load(results)
     content = replace(
@@ -66,6 +67,32 @@ def report(
     drawn = write_figures(content, figures) if figures else []
     if not quiet and (written or drawn):
         _say(content, written, len(drawn), figures)
+
+
+def _report_model(folder: Path, out: Path | None, form: Format, quiet: bool) -> None:
+    """Write the page, or as Markdown the card, of the model that a folder of `raan fit` holds."""
+    with waiting(f"reading {folder}", quiet):
+        from raan.files.write import write_text
+        from raan.fit.card import model_card
+        from raan.fit.outcome import Outcome
+        from raan.fit.words import title
+        from raan.report.model_page import write_model_page
+
+        outcome = Outcome.load(folder)
+    if form is Format.TEX:
+        raise ValueError(
+            f"--format tex is for results of studies, and {folder} holds a model; expected html or md"
+        )
+    if form is Format.MD and out is None:
+        typer.echo(model_card(outcome, str(folder)), nl=False)
+        return
+    path = out or Path("report.html")
+    if form is Format.MD:
+        write_text(path, model_card(outcome, str(folder)))
+    else:
+        write_model_page(outcome, path, folder)
+    if not quiet:
+        console.print(f"{title(outcome)}\nWritten: {path}", markup=False, highlight=False)
 
 
 def _rule(own: Rule, aim: Aim | None, accuracy_drop: float | None) -> Rule:

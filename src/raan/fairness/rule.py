@@ -18,8 +18,8 @@ ACCURACY_DROP = 0.005
 CONFIDENCE = 0.9
 """How sure allowance and floor are to be kept on new rows unless somebody says otherwise."""
 
-ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03)
-"""Losses of accuracy between which a trade-off is drawn."""
+BUDGETS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04)
+"""The accuracy budgets that searches look for, records keep points for, and reports show."""
 
 LARGE_BUDGET = 0.2
 """A larger budget of accuracy than this share is taken for a mistake of unit, with a warning."""

@@ -9,7 +9,7 @@ from raan.fairness.aims import AIMS, MEASURES
 from raan.fairness.audit import audit_counts
 from raan.fairness.bootstrap import Estimate
 from raan.fit.outcome import Outcome
-from raan.fit.words import regime, verdict
+from raan.fit.words import inputs, verdict
 from raan.results.records import versions
 
 
@@ -37,7 +37,7 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
         f"raan on {datetime.now(UTC):%d %B %Y} to serve the groups of **{crossed}** alike."
     )
     yield ""
-    yield from map(escape, regime(outcome))
+    yield from map(escape, inputs(outcome))
     yield from ("", "## What it is for", "")
     yield (
         "For rows like those it was trained on. Whoever uses it for decisions about people should first measure "
@@ -47,13 +47,15 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
     trained, training, test = facts.sizes
     all_of_them = "" if trained == training else f" (of {training:,}, to keep within the time)"
     yield (
-        f"{trained:,} rows{all_of_them} were used to train and to choose, each judged by a model that had not "
+        f"{trained:,} rows{all_of_them} were used to train and to choose, each evaluated by a model that had not "
         f"seen it; {test:,} test rows took no part in that."
     )
     yield from ("", *_cells(outcome), "")
     yield f"Columns: {', '.join(map(escape, facts.columns))}."
     yield from ("", "## How it was chosen", "", *_choice(outcome))
-    yield from ("", "## Promised for new rows", "", *_promise(outcome))
+    yield from ("", "## Expected for new rows", "", *_promise(outcome))
+    if outcome.verdict.claims:
+        yield from ("", "## What test rows say of the promise", "", *_claims(outcome))
     yield from ("", "## On test rows", "", *_figures(outcome))
     yield from ("", "## Limits", "", *(f"- {line}" for line in _limits(outcome)))
     yield from ("", "## Use", "", *_use(folder))
@@ -75,26 +77,35 @@ def _choice(outcome: Outcome) -> Iterator[str]:
     best = "best" if rule.goal.more_is_better else "smallest"
     asked = f"the {best} {rule.goal.title}"
     asked += "".join(f", with the {AIMS[aim].title} within {100 * most:g} points" for aim, most in rule.limits)
-    floor = "no floor under the worst-served group"
+    floor = "no guard under the worst-served group"
     if rule.worst_group_drop is not None:
         floor = f"the worst-served group at most {100 * rule.worst_group_drop:g} points below its accuracy there"
     yield (
         f"Trained within {facts.minutes:g} minute{'' if facts.minutes == 1 else 's'}: {', '.join(facts.trained)}. "
         f"Asked for: {asked}, at most {100 * rule.accuracy_drop:g} points of accuracy below the most accurate "
         f"plain model, {facts.plain_method}, and {floor}; both with {rule.margin:.2g} standard errors to spare. "
-        "All of this was judged out of fold. Test rows took no part in the choice."
+        "All of this was evaluated in cross-validation. Test rows took no part in the choice."
     )
 
 
 def _promise(outcome: Outcome) -> Iterator[str]:
-    """What new rows may expect, out of fold."""
+    """What new rows may expect: the figures of rows that did not choose, in cross-validation."""
     promise = outcome.promise
-    yield "| out of fold | plain | this model |"
+    yield "| in cross-validation | plain | this model |"
     yield "|---|---:|---:|"
     for measure in MEASURES:
         pair = (promise.plain[measure.metric], promise.metrics[measure.metric])
         yield _row(measure.title, pair)
     yield _row("accuracy lost", (None, promise.accuracy_loss))
+
+
+def _claims(outcome: Outcome) -> Iterator[str]:
+    """Each claim of the promise with the verdict of the test rows."""
+    yield "| claim | promised | on test rows | verdict |"
+    yield "|---|---:|---:|---|"
+    for claim in outcome.verdict.claims:
+        note = f" ({claim.note})" if claim.note else ""
+        yield f"| {claim.title} | {claim.promised} | {str(claim.found).strip()} | {claim.status}{note} |"
 
 
 def _figures(outcome: Outcome) -> Iterator[str]:
@@ -138,7 +149,7 @@ def _use(folder: str) -> Iterator[str]:
     yield f"raan predict {shlex.quote(folder)} NEW_ROWS.csv --out predictions.csv"
     yield "```"
     yield ""
-    yield "or in Python; its plain twin, to check the claim, is in `plain` beside `model`"
+    yield "or in Python; the baseline, to check the claim, is in `plain` beside `model`"
     yield ""
     yield "```py"
     yield "import raan"

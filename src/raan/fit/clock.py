@@ -13,10 +13,6 @@ PULSE = 0.2
 """Seconds between two looks at work that reports nothing."""
 
 
-class OutOfTime(Exception):
-    """The time for a piece of work is over; what it has found so far is kept by whoever catches this."""
-
-
 class Clock:
     """The seconds left for learning. An interruption by the user ends them at once."""
 
@@ -28,27 +24,16 @@ class Clock:
 
     @property
     def left(self) -> float:
-        """Seconds until the end, none of them negative."""
+        """Remaining seconds, at least 0."""
         return 0.0 if self.interrupted else max(0.0, self._end - monotonic())
-
-    @property
-    def done(self) -> float:
-        """Seconds of planned work that are done."""
-        return self._done
-
-    def interrupt(self) -> None:
-        """Let no further work begin."""
-        self.interrupted = True
 
     @contextmanager
     def limit(self) -> Iterator[None]:
-        """Let work go on to its end, to the end of the time, or until the user interrupts it; none is an error."""
+        """Let work go on to its end, or until the user interrupts it, which is no error."""
         try:
             yield
-        except OutOfTime:
-            pass
         except KeyboardInterrupt:
-            self.interrupt()
+            self.interrupted = True
 
     def plan(self, seconds: float) -> None:
         """Set how many seconds of work are planned, for whoever shows how much of it is done."""
@@ -72,10 +57,3 @@ class Clock:
             ended.set()
             watcher.join()
             self._done = before + seconds
-
-    def tick(self, what: str, seconds: float = 0.0) -> None:
-        """Count so many planned seconds of a piece of work as done; raise OutOfTime at the end."""
-        self._done += seconds
-        self._show(what, self._done, self._planned)
-        if not self.left:
-            raise OutOfTime(what)

@@ -1,27 +1,29 @@
-"""Families of models under FairFrontier: gradient boosting, and logistic regression."""
+"""Kinds of model under FairFrontier, fitted in folds, and the one choice among all of their points."""
 
 import warnings
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from time import monotonic
-from typing import Any, Literal
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
+from raan.errors import in_shell, spell
 from raan.fairness.cells import cell_counts
 from raan.fit.rows import Rows
-from raan.fit.trade_off import Family, Weighted, plain_of
-from raan.frontier.decide import Judge
+from raan.frontier.decide import Counted, Judge
 from raan.frontier.estimator import FairFrontier
+from raan.frontier.search import Tried
 from raan.wrap.fitting import fit_weighted
 
 FOLDS = 3
 """In how many parts rows are left out."""
 
 TIMED = (2_000, 8_000)
-"""The rows of the two small fits from which the time of a large one is told."""
+"""The rows of the two small fits from which the time of a large one is estimated."""
 
 SEARCH = 4.0
 """Seconds that the search for weights takes, about; it looks at so many rows at most, whatever the table."""
@@ -29,11 +31,10 @@ SEARCH = 4.0
 MARGIN = 1.2
 """What is planned beyond what was measured: other programs take their share of the machine."""
 
-LEAST_ROWS, LEAST_OF_CELL, MOST_OF_LEAST = 8_000, 20, 24_000
+MIN_ROWS, MIN_CELL_ROWS, MAX_MIN_ROWS = 8_000, 20, 24_000
 """To save time never fewer rows are taken than the first, nor so few that a class of a group has fewer than the
 second; but the last are always enough.
 """
-
 
 WIDE, WIDE_BINS, LOGIT_VARIANCE = 200, 63, 1.0
 """A table with more numbers of texts and images than this is wide. The time of boosting grows with them and with
@@ -41,13 +42,10 @@ the bins of each, so it has fewer; and logistic regression expects logits of thi
 """
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """A kind of classifier: what it is called, and how one is made from a seed and the width of the table."""
 
-    name: str
     title: str
-    style: Literal["boosting", "logistic"]
     make: Callable[[int, int], Any]
 
 
@@ -60,8 +58,8 @@ def _logistic(seed: int, width: int) -> LogisticRegression:
     return LogisticRegression(max_iter=300, C=LOGIT_VARIANCE / width if width > WIDE else 1.0)
 
 
-BOOSTING = Kind("Boosting", "gradient boosting", "boosting", _boosting)
-LOGISTIC = Kind("Logistic", "logistic regression", "logistic", _logistic)
+BOOSTING = Kind("gradient boosting", _boosting)
+LOGISTIC = Kind("logistic regression", _logistic)
 
 
 def in_order(rows: Rows) -> tuple[Kind, Kind]:
@@ -69,31 +67,105 @@ def in_order(rows: Rows) -> tuple[Kind, Kind]:
     return (LOGISTIC, BOOSTING) if rows.width > WIDE else (BOOSTING, LOGISTIC)
 
 
-def fit_family(kind: Kind, rows: Rows, wish: dict[str, Any]) -> Family:
-    """FairFrontier over the kind, fitted to the training rows in folds; `wish` are the parameters of its rule."""
+@dataclass(frozen=True, eq=False)
+class Family:
+    """A kind of model fitted in folds, with its posterior on test rows. Its first point is the plain model."""
+
+    title: str
+    frontier: FairFrontier
+    test: Judge
+
+    @property
+    def probabilities(self) -> Float[np.ndarray, "row label"]:
+        """The probability of each class, of test rows; the same at every point."""
+        return np.asarray(self.test.posterior.sum(2))
+
+    def count(self, reference: "Family", points: slice = slice(None)) -> tuple[Counted, Counted]:
+        """Points counted on training rows, out of fold, and on test rows, against a reference's plain model."""
+        weights = self.frontier.tried_.weights[points]
+        pairs = (self.frontier.judge_, reference.frontier.judge_), (self.test, reference.test)
+        held_out, test = (replace(own, reference=other.plain).count(weights) for own, other in pairs)
+        return held_out, test
+
+
+class TradeOff(NamedTuple):
+    """A family's points against the plain model that all families are compared with, which is the first point."""
+
+    family: Family
+    frontier: FairFrontier  # chooses among these points
+    test: Float[np.ndarray, "point label slot prediction"]
+    switched: Float[np.ndarray, "point label slot"]  # on test rows
+
+    @property
+    def place(self) -> int:
+        """The point that the rule takes; 0 where it takes none."""
+        return self.frontier.frontier_.chosen_place
+
+
+def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any]) -> Family:
+    """Fit FairFrontier over the kind to the training rows; `parameters` are those of its rule."""
     estimator = kind.make(rows.seed, rows.width)
-    frontier = FairFrontier(estimator, folds=FOLDS, min_count=2, random_state=rows.seed, **wish)
+    frontier = FairFrontier(estimator, folds=FOLDS, min_count=2, random_state=rows.seed, **parameters)
     training, test = rows.training, rows.test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare groups are noted where the table is read; the choice is made later
         frontier.fit(rows.features(training), rows.label(training), sensitive_features=rows.group_names(training))
         posterior = frontier.posterior(rows.features(test))
-    last_word = Judge(posterior, rows.label(test), rows.group(test), np.zeros(len(test), np.int64), 1)
-    weights = frontier.tried_.weights
-    return Family(
-        kind.name,
-        kind.title,
-        frontier,
-        Weighted(frontier.judge_, weights),
-        Weighted(last_word, weights),
-        plain=lambda: plain_of(frontier),
-        at=lambda point: None,
-        probabilities=lambda point: np.asarray(posterior.sum(2)),
-        style=kind.style,
+    judge = Judge(posterior, rows.label(test), rows.group(test), np.zeros(len(test), np.int64), 1)
+    return Family(kind.title, frontier, judge)
+
+
+def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:
+    """Compare every family with the most accurate plain model, and take the best point by the one rule.
+
+    Families come in the order of preference: a later one's plain model must be more accurate by more than the
+    standard error of the difference. Each family's best point by the rule is taken; then the best of these by the
+    same rule. Where it takes none, the trade-off is that of the plain model's family, at its first point.
+    """
+    reference = families[0]
+    for family in families[1:]:
+        reference = family if _is_more_accurate(family, reference) else reference
+    trade_offs = [_compare(family, reference) for family in families]
+    own = trade_offs[families.index(reference)]
+    fairer = [each for each in trade_offs if each.place]
+    tables = [(own.frontier.frontier_, 0), *((each.frontier.frontier_, each.place) for each in fairer)]
+    counts, switched, smoothed = (
+        np.stack([getattr(frontier, name)[place] for frontier, place in tables]) for name in Counted._fields
     )
+    taken = int(own.frontier.frontier_.rule.choose(counts, counts[0], switched=switched, smoothed=smoothed))
+    return reference, fairer[taken - 1] if taken > 0 else own
 
 
-def tell_seconds(kind: Kind, rows: Rows) -> Callable[[int], float]:
+def _is_more_accurate(family: Family, other: Family) -> bool:
+    """Whether a family's plain model is more accurate out of fold than another's by more than chance explains."""
+    label = family.frontier.judge_.label
+    gain = (family.frontier.judge_.plain == label).astype(float) - (other.frontier.judge_.plain == label)
+    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+
+
+def _compare(family: Family, reference: Family) -> TradeOff:
+    """The family's points, after the reference's plain model where that is of another family."""
+    held_out, test = family.count(reference)
+    points = Tried(family.frontier.tried_.weights, *held_out)
+    if family is not reference:
+        first, before = reference.count(reference, slice(1))
+        points = Tried(np.ones_like(points.weights[:1]), *first) + points
+        test = Counted(*(np.concatenate(pair) for pair in zip(before, test, strict=True)))
+    with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice
+        return TradeOff(family, family.frontier.with_points(points), test.counts[:, 0], test.switched[:, 0])
+
+
+def choose_with_warnings(frontier: FairFrontier, **options: Any) -> tuple[FairFrontier, tuple[str, ...]]:
+    """Another choice, and what it warns of, in the command line's words."""
+    with warnings.catch_warnings(record=True) as warned:
+        warnings.simplefilter("always")
+        warnings.filterwarnings("ignore", "accuracy_drop=")  # the command line reads points, and checks them
+        chosen = frontier.choose(**options)
+    texts = (each.message.args[0] if isinstance(each.message, Warning) else each.message for each in warned)
+    return chosen, tuple(spell(text, in_shell()) for text in texts)
+
+
+def estimate_seconds(kind: Kind, rows: Rows) -> Callable[[int], float]:
     """About how long the family takes on so many training rows and all test rows, by what two small fits take."""
     small = [rows.few(size) for size in TIMED]
     fits, asks = zip(*(_time(kind, each) for each in small), strict=True)
@@ -134,7 +206,7 @@ def fit_in_time(seconds: Callable[[int], float], rows: Rows, budget: float) -> R
     if seconds(most) <= budget:
         return rows
     cells = cell_counts(rows.label(rows.training), rows.group(rows.training))
-    least = max(LEAST_ROWS, min(MOST_OF_LEAST, LEAST_OF_CELL * most // max(int(cells.min()), 1)))
+    least = max(MIN_ROWS, min(MAX_MIN_ROWS, MIN_CELL_ROWS * most // max(int(cells.min()), 1)))
     sizes = np.geomspace(most, min(least, most), 60)
     within = (int(size) for size in sizes if seconds(int(size)) <= budget)
     return rows.few(next(within, int(sizes[-1])))

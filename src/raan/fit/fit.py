@@ -1,31 +1,42 @@
-"""From a table to a fairer model: families of models within a time budget, and the choice by the user's rule."""
+"""From a table to a fairer model: kinds of model within a time budget, and the choice by the user's rule."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from raan.errors import MissingExtra, is_installed
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
+from raan.fit.classifier import TableClassifier
 from raan.fit.clock import Clock
-from raan.fit.families import TIMED, WIDE, Kind, fit_family, fit_in_time, in_order, tell_seconds
+from raan.fit.families import (
+    TIMED,
+    WIDE,
+    Family,
+    Kind,
+    TradeOff,
+    choose_family,
+    choose_with_warnings,
+    estimate_seconds,
+    fit_family,
+    fit_in_time,
+    in_order,
+)
+from raan.fit.inspect import score_groups, shuffle_columns
+from raan.fit.outcome import Facts, Outcome
 from raan.fit.rows import Rows, judge_groups
-from raan.fit.trade_off import Family, Settled, Weighted, choose_aloud, settle
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import give_attribute
 from raan.tabular.frame import Loaded
+from raan.tabular.preprocessing import Preprocessing
 
 FIRST_SHARE, NEXT_SHARE = 0.6, 0.4
 """The shares of the time that is left that the first family, and the second after it, may take."""
 
-LEAST_SECONDS = 10.0
-"""Networks are not begun with less time than this: importing torch alone takes some of it."""
-
 
 @dataclass(frozen=True)
-class Wish:
+class FitOptions:
     """What the user asks for: the aim and what it may cost, the time, and the seed of everything."""
 
     aim: str = "equalized_odds"
@@ -42,43 +53,68 @@ class Wish:
         return {name: getattr(self, name) for name in names}
 
 
-@dataclass(frozen=True, eq=False)
-class Fit:
-    """All that was trained, the plain model that all is held against, and the point that the rule takes."""
+class Source(NamedTuple):
+    """Where the table comes from: its file, the columns that were named, and the command."""
 
-    rows: Rows  # those that trained; groups too small to judge by are unknown here
-    loaded: Loaded  # as it was read
-    wish: Wish
-    settled: Settled
-    known: Mapping[str, float]  # by aim, what would be promised if the group of each new row were known
-    notes: tuple[str, ...]
+    name: str
+    label: str
+    attributes: Sequence[str]
+    command: str = ""
 
 
-def fit(loaded: Loaded, wish: Wish, clock: Clock) -> Fit:
-    """Fit every family as far as the time goes, and choose out of fold.
+class Fit(NamedTuple):
+    """What a fit gives: the outcome, the model to save, and the baseline beside it."""
+
+    outcome: Outcome
+    model: TableClassifier
+    baseline: TableClassifier
+
+
+def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fit:
+    """Fit every kind of model as far as the time goes, and choose in cross-validation.
 
     The first is always there: boosting, or logistic regression where texts or images became many features. An
     interruption by the user, or the end of the time, leaves what is finished; only before the first family is
     there does a KeyboardInterrupt pass.
     """
     judged, notes = judge_groups(loaded)
-    whole = Rows.of(judged, wish.seed)
+    whole = Rows.of(judged, options.seed)
     first, second = in_order(whole)
     rows, seconds = _plan_first(first, whole, clock)
     with clock.work(first.title, seconds):
-        families = [fit_family(first, rows, wish.rule)]
+        families = [fit_family(first, rows, options.rule)]
     known: dict[str, float] = {}
-    found = [*notes, *_say_subsample(rows, whole)]
+    found = [*notes, *_note_subsample(rows, whole)]
     with clock.limit():
-        for family, more in _fit_others(second, rows, wish, clock):
-            families += family
-            found += more
-        known = tell_known(families[0])
+        if clock.left:
+            families += _fit_quick(second, rows, options, clock)
+        known = expect_with_known_groups(families[0])
     if clock.interrupted:
         found.append("Training was interrupted: the choice is among what had been trained by then.")
-    settled = settle(families)
-    found += choose_aloud(settled.best.frontier)[1]
-    return Fit(rows, loaded, wish, settled, known, tuple(found))
+    reference, best = choose_family(families)
+    found += choose_with_warnings(best.frontier)[1]
+    facts = Facts(
+        label=source.label,
+        attributes=tuple(source.attributes),
+        source=source.name,
+        classes=rows.classes,
+        groups=rows.groups,
+        sizes=(len(rows.training), loaded.rows - len(rows.test), len(rows.test)),
+        cells=tuple(map(tuple, loaded.cells.tolist())),
+        all_groups=loaded.attribute.names,
+        columns=loaded.preprocessing.columns,
+        minutes=options.seconds / 60,
+        trained=tuple(family.title for family in families),
+        method=f"{best.family.title} under FairFrontier",
+        plain_method=reference.title,
+        own_plain=best.family is reference,
+        known=known,
+        known_rule=(options.accuracy_drop, options.worst_group_drop),
+        notes=(*found, *_note_embedded(loaded.preprocessing)),
+        warnings=loaded.warnings,
+        command=source.command,
+    )
+    return _conclude(facts, rows, loaded, reference, best)
 
 
 def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[Rows, float]:
@@ -87,65 +123,77 @@ def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[Rows, float]:
         clock.plan(clock.left)
         return rows, 0.5 * clock.left
     with clock.work("measuring", 0.0):
-        tell_seconds(kind, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
-        seconds = tell_seconds(kind, rows)
+        estimate_seconds(kind, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
+        seconds = estimate_seconds(kind, rows)
     some = fit_in_time(seconds, rows, FIRST_SHARE * clock.left)
     first = seconds(len(some.training))
-    # Networks alone use up the time; without them only a second family is to come.
-    clock.plan(clock.left if is_installed("torch") else first + NEXT_SHARE * max(clock.left - first, 0.0))
+    clock.plan(first + NEXT_SHARE * max(clock.left - first, 0.0))
     return some, first
 
 
-def _say_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
+def _note_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
     """A note where not all rows trained."""
     if len(rows.training) < len(whole.training):
         yield (
             f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training "
-            f"rows, to keep within the time; all {len(whole.test):,} test rows judged them. Give more --minutes "
-            "for more rows."
+            f"rows, to keep within the time; all {len(whole.test):,} test rows evaluated them. Give more "
+            "--minutes for more rows."
         )
 
 
-def _fit_others(
-    second: Kind, rows: Rows, wish: Wish, clock: Clock
-) -> Iterator[tuple[Sequence[Family], Sequence[str]]]:
-    """The second family where it is quick, then networks in the time that is left."""
-    if clock.left:
-        yield _fit_quick(second, rows, wish, clock), ()
-    if not is_installed("torch"):
-        yield (), (f"Networks were left out: {MissingExtra('training them', 'torch')}.",)
-    elif clock.left > LEAST_SECONDS:
-        from raan.fit.networks import fit_networks
-
-        yield fit_networks(rows, wish.rule, clock)
-    else:
-        yield (), ("Networks were not trained: there was no time left. Give more --minutes for them.",)
+def _note_embedded(preprocessing: Preprocessing) -> Iterator[str]:
+    """A note on each column of texts or images: what made it numbers."""
+    for name, encoder in preprocessing.encoders.items():
+        yield (
+            f"{name!r} holds {encoder.kind}s, embedded by {encoder} (fingerprint {encoder.fingerprint[:12]}). "
+            "What the encoder learnt elsewhere, prejudice included, is in its numbers."
+        )
 
 
-def _fit_quick(kind: Kind, rows: Rows, wish: Wish, clock: Clock) -> list[Family]:
+def _fit_quick(kind: Kind, rows: Rows, options: FitOptions, clock: Clock) -> list[Family]:
     """The family, unless it would take more than its share of the time."""
     if len(rows.training) > TIMED[0] or rows.width > WIDE:
         # Of a wide table even the small fits take long: a smaller one says whether they are worth it.
         for some in (rows.few(TIMED[0] // 4), rows) if rows.width > WIDE else (rows,):
-            seconds = tell_seconds(kind, some)(len(some.training))
+            seconds = estimate_seconds(kind, some)(len(some.training))
             if seconds > NEXT_SHARE * clock.left:
                 return []
     else:
         seconds = 0.1 * clock.left
     with clock.work(kind.title, seconds):
-        return [fit_family(kind, rows, wish.rule)]
+        return [fit_family(kind, rows, options.rule)]
 
 
-def tell_known(family: Family) -> dict[str, float]:
-    """By aim, what the rule would promise with thresholds for each group, if new rows' groups were known."""
-    assert isinstance(family.held_out, Weighted)
-    judge, frontier = family.held_out.judge, family.frontier
+def expect_with_known_groups(family: Family) -> dict[str, float]:
+    """By aim, what could be expected with thresholds for each group, if new rows' groups were known."""
+    judge, frontier = family.frontier.judge_, family.frontier
     names = np.array([*frontier.groups_, None], dtype=object)
-    wish = {name: getattr(frontier, name) for name in ("accuracy_drop", "worst_group_drop", "confidence")}
+    parameters = {name: getattr(frontier, name) for name in ("accuracy_drop", "worst_group_drop", "confidence")}
     posterior = give_attribute(judge.posterior.sum(2), judge.group, len(frontier.groups_))
-    found = FairFrontier.from_posterior(posterior, judge.label, names[judge.group], aim=frontier.aim, **wish)
-    return {aim: _promised(found, aim) for aim in AIMS}
+    found = FairFrontier.from_posterior(posterior, judge.label, names[judge.group], aim=frontier.aim, **parameters)
+    return {aim: float(found.choose(aim=aim).promise_.metrics[AIMS[aim].metric].value) for aim in AIMS}
 
 
-def _promised(frontier: FairFrontier, aim: str) -> float:
-    return float(frontier.choose(aim=aim).promise_.metrics[AIMS[aim].metric].value)
+def _conclude(facts: Facts, rows: Rows, loaded: Loaded, reference: Family, best: TradeOff) -> Fit:
+    """The outcome of a choice, and the models to save."""
+    chosen = best.frontier
+    outcome = Outcome(
+        facts,
+        chosen.tried_,
+        chosen.frontier_.rule,
+        best.place,
+        chosen.promise_,
+        best.test,
+        best.switched,
+        {
+            "plain": score_groups(reference.probabilities, rows),
+            "chosen": score_groups(best.family.probabilities, rows),
+        },
+        shuffle_columns(rows, chosen.posterior),
+    )
+    models = (chosen, outcome.method), (reference.frontier.plain(), facts.plain_method)
+    saved = (
+        TableClassifier(loaded.preprocessing, model, rows.classes, outcome.about(method))
+        for model, method in models
+    )
+    return Fit(outcome, *saved)

@@ -1,20 +1,29 @@
-"""The saved model held against the plain one: what all words, the card, the page and the records are made from."""
+"""The result of a fit: one object that the page, the card, the JSON and the terminal's table are rendered from."""
 
+import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
+from jaxtyping import Float
 
 from raan.fairness.aims import AIMS
-from raan.fairness.counts import Counts, resample
-from raan.fairness.held import SURE
-from raan.fairness.metrics import Metrics, accuracy, group_accuracy, measure, metrics, worst_group_accuracy
-from raan.fairness.rule import HAIR, REPLICATES, Rule, Switched, paired_errors
+from raan.fairness.counts import Counts
+from raan.fairness.metrics import NAMES, Metrics, metrics
+from raan.fairness.promise import Promise, Status, Verdict, check_against_plain
+from raan.fairness.rule import BUDGETS, Rule, Switched
+from raan.files.archive import check_archive
+from raan.files.folder import CorruptModel, blame
 from raan.fit.inspect import GroupScores, Probe
 from raan.frontier.estimator import FairFrontier
-from raan.frontier.promise import Promise
+from raan.frontier.search import Tried
+
+FILE = "outcome.npz"
 
 
 @dataclass(frozen=True)
@@ -25,20 +34,21 @@ class Facts:
     attributes: tuple[str, ...]
     source: str
     classes: tuple[str, ...]
-    groups: tuple[str, ...]  # those that are judged
+    groups: tuple[str, ...]  # those that are large enough to evaluate
     sizes: tuple[int, int, int]  # rows that trained, that could have, and test rows
     cells: tuple[tuple[int, ...], ...]  # rows of each class and each of `all_groups`
     all_groups: tuple[str, ...]
     columns: tuple[str, ...]
     minutes: float
-    trained: tuple[str, ...]  # the families
+    trained: tuple[str, ...]  # the kinds of model
     method: str  # what a fair point is, in words
     plain_method: str
-    own_plain: bool  # whether the plain model is of the saved model's family
-    known: Mapping[str, float]  # by aim, what would be promised if groups were known
-    known_rule: tuple[float, float | None]  # the allowance and the floor that this is for
+    own_plain: bool  # whether the baseline is of the saved model's kind
+    known: Mapping[str, float]  # by aim, what could be expected if groups were known at prediction
+    known_rule: tuple[float, float | None]  # the accuracy budget and the guard that this is for
     notes: tuple[str, ...]
-    warnings: tuple[str, ...]  # of the data
+    warnings: tuple[str, ...]  # about the data
+    command: str = ""  # the one that made the model
 
     @property
     def sees_attribute(self) -> bool:
@@ -46,30 +56,36 @@ class Facts:
         return bool(set(self.attributes) & set(self.columns))
 
 
+class Choice(NamedTuple):
+    """What a reader may ask for, and the point of the trade-off that `raan choose` would save for it."""
+
+    aim: str
+    accuracy_drop: float
+    worst_group_drop: float | None  # None: without the guard
+    point: int
+
+
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The points of the trade-off, the plain one first, out of fold and on test rows; the choice; the promise."""
+    """The points of a trade-off in cross-validation and on test rows, the chosen one, and what is promised of it.
+
+    Point 0 is the baseline. Counts are [.., class, group or unknown, predicted class]; `switched` are the test
+    rows that are right at one of point and baseline only.
+    """
 
     facts: Facts
-    frontier: FairFrontier
+    points: Tried  # in cross-validation
+    rule: Rule
+    place: int
+    promise: Promise
     test: Counts
-    switched: Switched  # on test rows, against the plain model
+    switched: Switched
     scores: Mapping[str, Sequence[GroupScores]]  # "plain" and "chosen", on test rows
     probe: Probe
 
     @property
-    def rule(self) -> Rule:
-        """The rule that chose, with the noise of the rows that judged."""
-        return self.frontier.frontier_.rule
-
-    @property
-    def place(self) -> int:
-        """The point that is saved."""
-        return self.frontier.frontier_.chosen_place
-
-    @property
     def improved(self) -> bool:
-        """Whether the saved model is another than the plain one."""
+        """Whether the saved model is another than the baseline."""
         return self.place > 0
 
     @property
@@ -77,60 +93,162 @@ class Outcome:
         """What the saved model is, in words."""
         return self.facts.method if self.improved else self.facts.plain_method
 
-    @property
-    def promise(self) -> Promise:
-        """What new rows may expect."""
-        return self.frontier.promise_
-
-    @property
+    @cached_property
     def held_out(self) -> Counts:
-        """The decisions of each point on training rows, out of fold."""
-        return self.frontier.frontier_.counts
+        """The decisions of each point on training rows, by models that have not seen them."""
+        return np.asarray(self.points.counts.sum(1))
 
     @cached_property
     def on_test(self) -> tuple[Metrics, Metrics]:
-        """The metrics of the plain and of the saved model on test rows."""
+        """The metrics of the baseline and of the saved model on test rows."""
         return metrics(self.test[0]), metrics(self.test[self.place])
 
     @cached_property
-    def broken(self) -> tuple[str, ...]:
-        """What was promised and is not so on test rows, in words."""
-        return tuple(self._broken()) if self.improved else ()
+    def verdict(self) -> Verdict:
+        """What test rows say of the promise. The baseline promises nothing against itself."""
+        if not self.improved:
+            return Verdict(())
+        chosen, plain = self.test[self.place], self.test[0]
+        against = check_against_plain(self.rule, chosen, plain, self.switched[self.place])
+        return Verdict((*against.claims, *self.promise.check(self.rule, chosen).claims))
 
-    def _broken(self) -> Iterator[str]:
-        plain, chosen = self.test[0], self.test[self.place]
-        whole, by_cell = paired_errors(chosen, plain, self.switched[self.place])
-        yield from self._unfair(plain, chosen)
-        lost, error = float(accuracy(plain) - accuracy(chosen)), float(whole)
-        if lost > self.rule.accuracy_drop + SURE * error + HAIR:
-            yield (
-                f"it loses {100 * lost:.1f} points of accuracy where {100 * self.rule.accuracy_drop:g} were "
-                f"allowed (standard error {100 * error:.1f})"
+    @property
+    def contradicted(self) -> bool:
+        """Whether test rows contradict what was promised."""
+        return self.verdict.status is Status.CONTRADICTED
+
+    @cached_property
+    def choices(self) -> tuple[Choice, ...]:
+        """The point that `raan choose` takes for each aim, accuracy budget and guard."""
+        return tuple(self._choices())
+
+    def _choices(self) -> Iterator[Choice]:
+        drops = sorted({*BUDGETS, self.rule.accuracy_drop} if self.rule.aim in AIMS else BUDGETS)
+        guards = dict.fromkeys((0.0, None, self.rule.worst_group_drop))
+        for aim in AIMS:
+            rule = replace(self.rule, aim=aim, limits=()).judged_by(self.held_out[0])
+            for drop, guard in product(drops, guards):
+                asked = replace(rule, accuracy_drop=drop, worst_group_drop=guard)
+                yield Choice(aim, drop, guard, self.points.decide(asked))
+
+    def choose(self, frontier: FairFrontier, notes: Sequence[str] = (), command: str = "") -> "Outcome":
+        """The same trade-off with the choice that a FairFrontier over its points has made."""
+        facts = replace(self.facts, notes=(*self.facts.notes, *notes), command=command or self.facts.command)
+        return replace(
+            self,
+            facts=facts,
+            rule=frontier.frontier_.rule,
+            place=frontier.frontier_.chosen_place,
+            promise=frontier.promise_,
+        )
+
+    def about(self, method: str) -> dict[str, Any]:
+        """How a model was made, in a few plain values that are saved with it."""
+        return {
+            "method": method,
+            "label": self.facts.label,
+            "attributes": self.facts.attributes,
+            "aim": self.rule.aim,
+            "accuracy_drop": float(self.rule.accuracy_drop),
+            "worst_group_drop": self.rule.worst_group_drop,
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was found, for JSON; `validation` is in cross-validation."""
+        return {
+            "aim": self.rule.aim,
+            "accuracy_drop": float(self.rule.accuracy_drop),
+            "worst_group_drop": self.rule.worst_group_drop,
+            "improved": self.improved,
+            "verdict": self.verdict.to_dict(),
+            "plain": self._describe(0, self.facts.plain_method),
+            "chosen": self._describe(self.place, self.method),
+            "promise": {
+                name: [_number(math.nan if each is None else each) for each in bounds]
+                for name, bounds in self.promise.to_dict()["metrics"].items()
+            },
+            "notes": [*self.facts.warnings, *self.facts.notes],
+        }
+
+    def _describe(self, place: int, method: str) -> dict[str, Any]:
+        found = {"validation": metrics(self.held_out[place]), "test": metrics(self.test[place])}
+        numbers = {
+            part: {name: _number(float(getattr(each, name))) for name in NAMES} for part, each in found.items()
+        }
+        return {"method": method, "point": place, **numbers}
+
+    def save(self, folder: Path) -> None:
+        """Write the outcome into a folder. No row is in it but for some test rows' probabilities."""
+        words = {
+            "facts": asdict(self.facts),
+            "rule": asdict(self.rule),
+            "place": self.place,
+            "promise": self.promise.to_dict(),
+            "scores": {who: [_curves(each) for each in several] for who, several in self.scores.items()},
+            "columns": self.probe.columns,
+        }
+        np.savez_compressed(
+            folder / FILE,
+            words=np.array(json.dumps(words, ensure_ascii=False)),
+            test=self.test.astype(np.int64),
+            test_switched=self.switched.astype(np.int64),
+            label=self.probe.label,
+            group=self.probe.group,
+            posterior=self.probe.posterior,
+            **{f"point_{each.name}": getattr(self.points, each.name) for each in fields(Tried)},
+        )
+
+    @classmethod
+    def load(cls, folder: Path) -> "Outcome":
+        """Read what `save` wrote; nothing in the file is executed."""
+        file = folder / FILE
+        if not file.is_file():
+            older = (folder / "results.jsonl").is_file()
+            hint = "it is of raan 0.2, so fit the model again" if older else "expected one that `raan fit` wrote"
+            raise ValueError(f"{folder} has no {FILE}: {hint}")
+        with blame(file):
+            check_archive(file)
+        with blame(file), np.load(file, allow_pickle=False) as stored:
+            words = json.loads(str(stored["words"]))
+            points = Tried(*(stored[f"point_{each.name}"].astype(np.float64) for each in fields(Tried)))
+            test, switched = (stored[name].astype(np.float64) for name in ("test", "test_switched"))
+            expected = (len(points.counts), *points.counts.shape[2:])
+            if test.shape != expected or switched.shape != expected[:-1] or not 0 <= words["place"] < len(test):
+                raise CorruptModel(f"{file} has counts of shape {test.shape} for points of shape {expected}")
+            rule = {**words["rule"], "limits": tuple(map(tuple, words["rule"]["limits"]))}
+            return cls(
+                _facts(words["facts"]),
+                points,
+                Rule(**rule),
+                int(words["place"]),
+                Promise.from_dict(words["promise"]),
+                test,
+                switched,
+                {who: tuple(_scores(each) for each in several) for who, several in words["scores"].items()},
+                Probe(tuple(map(str, words["columns"])), stored["label"], stored["group"], stored["posterior"]),
             )
-        if self.rule.worst_group_drop is not None:
-            cell = np.unravel_index(int(np.argmin(group_accuracy(chosen))), by_cell.shape)
-            fell, error = float(worst_group_accuracy(plain) - worst_group_accuracy(chosen)), float(by_cell[cell])
-            if fell > self.rule.worst_group_drop + SURE * error + HAIR:
-                yield (
-                    f"its worst-served group has an accuracy {100 * fell:.1f} points below the plain model's "
-                    f"(standard error {100 * error:.1f})"
-                )
 
-    def _unfair(self, plain: Counts, chosen: Counts) -> Iterator[str]:
-        """Where the aim is not better than the plain model's, or a limit is exceeded."""
-        goal = self.rule.goal
-        if goal.key in AIMS:
-            was, now = (float(measure(goal.metric, counts)) for counts in (plain, chosen))
-            if math.isnan(now - was):
-                yield f"the {goal.title} is undefined on test rows: some group has none of some class"
-            elif goal.gain(now - was) <= 0:
-                yield f"the {goal.title} is {100 * now:.1f} %, and the plain model's {100 * was:.1f} %"
-        for key, most in self.rule.limits:
-            aim, loss = AIMS[key], float(AIMS[key].loss_of(chosen))
-            error = float(np.nanstd(aim.loss_of(resample(chosen, REPLICATES, np.random.default_rng(0)))))
-            if not loss <= most + SURE * error:
-                yield f"the {aim.title} is {100 * float(measure(aim.metric, chosen)):.1f} %, beyond the limit"
 
-    def choose(self, frontier: FairFrontier, notes: tuple[str, ...]) -> "Outcome":
-        """The same trade-off with another choice, and what is to be noted of that."""
-        return replace(self, frontier=frontier, facts=replace(self.facts, notes=(*self.facts.notes, *notes)))
+def _number(value: float) -> float | None:
+    return None if math.isnan(value) else round(value, 6)
+
+
+def _curves(scores: GroupScores) -> list[Any]:
+    return [scores.group, scores.roc.tolist(), scores.calibration.tolist()]
+
+
+def _scores(stored: Sequence[Any]) -> GroupScores:
+    group, roc, calibration = stored
+    return GroupScores(str(group), _pairs(roc), _pairs(calibration))
+
+
+def _pairs(values: Any) -> Float[np.ndarray, "place two"]:
+    return np.asarray(values, float).reshape(-1, 2)
+
+
+def _facts(stored: Mapping[str, Any]) -> Facts:
+    """The facts, lists as tuples again."""
+    values: dict[str, Any] = {field.name: stored[field.name] for field in fields(Facts)}
+    values["cells"] = tuple(tuple(row) for row in values["cells"])
+    values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
+    return Facts(**values)

@@ -7,7 +7,7 @@ from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
 from raan.fit.classifier import TableClassifier
 from raan.tabular.preprocessing import Preprocessing
 
-INNER = ("FairFrontier", "AveragedNetworks", "RAANClassifier", "AANReweighting")
+INNER = ("FairFrontier", "RAANClassifier", "AANReweighting")
 """The kinds of model that may stand behind the preprocessing."""
 
 
@@ -48,10 +48,6 @@ def _room(kind: str) -> ModuleType:
         from raan.estimators import stored as networks
 
         return networks
-    if kind == "AveragedNetworks":
-        from raan.fit import averaged
-
-        return averaged
     if kind == "FairFrontier":
         from raan.frontier import stored as frontier
 

@@ -1,14 +1,13 @@
-"""FairFrontier, the door: any classifier with probabilities, one fit, the whole trade-off."""
+"""FairFrontier: any classifier with probabilities, one fit, the whole trade-off."""
 
 import copy
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
-from scipy.stats import norm  # type: ignore[import-untyped]
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
@@ -16,11 +15,21 @@ from sklearn.utils.validation import check_is_fitted
 from raan.errors import InputError, InputTypeError, Message, Option
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
-from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule, warn_large_budget
+from raan.fairness.metrics import accuracy
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule, margin_of, warn_large_budget
 from raan.frontier.checks import check_parameters
 from raan.frontier.decide import Judge, decide, score
-from raan.frontier.posterior import Chain, Posterior, Recipe, Rows, average, cross_fit, give_attribute, soften
-from raan.frontier.promise import promise, warn_levelling
+from raan.frontier.posterior import (
+    Chain,
+    Joint,
+    Posterior,
+    Recipe,
+    Rows,
+    average,
+    cross_fit,
+    give_attribute,
+    soften,
+)
 from raan.frontier.search import Tried, search
 from raan.progress import progress_bars
 from raan.wrap.cells import Cells, class_name, read_classes
@@ -153,12 +162,9 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         coded = label if counts_classes_from_zero(self.estimator) else self.classes_[label]
         fitted = fit_weighted(self.estimator, X, coded, sample_weight)
         self.models_, self.groups_ = [Chain(fitted, (0,) * len(self.classes_), 1)], ("all",)
-        weights = np.ones((1, len(self.classes_), 1))
-        nothing = np.zeros((1, PARTS, len(self.classes_), 2, len(self.classes_)))
-        self.tried_, self.weights_ = Tried(weights, nothing, nothing[..., 0], nothing), weights[0]
-        self.frontier_ = Frontier.empty()
+        self.tried_ = Tried.none(len(self.classes_))
         self._remember_input(X)
-        return self
+        return self._settle(self._rule())
 
     @classmethod
     def from_posterior(cls, posterior: Any, y: Any, sensitive_features: Any, **parameters: Any) -> "FairFrontier":
@@ -178,6 +184,48 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             raise InputError(Option("posterior"), "holds negative, nan or infinite values", "probabilities")
         model.classes_, model.groups_, model.models_ = cells.classes, cells.attribute.names, []
         return model._judge(q, cells.label, cells.attribute.codes)
+
+    @classmethod
+    def from_points(
+        cls,
+        points: Tried,
+        *,
+        classes: Any,
+        groups: Sequence[str],
+        models: Sequence[Chain | Joint] = (),
+        rule: Rule | None = None,
+        **parameters: Any,
+    ) -> "FairFrontier":
+        """A fitted classifier from the points of a trade-off and the folds' models; nothing is fitted or searched.
+
+        `rule` takes a point; by default it is that of the parameters. With fewer than two groups there is nothing
+        to choose from, and the classifier is the plain one.
+        """
+        model = cls(parameters.pop("estimator", None), **parameters)
+        model.classes_, model.groups_, model.models_ = np.asarray(classes), tuple(groups), list(models)
+        model.tried_ = points
+        return model._settle(rule or model._rule())
+
+    def with_points(self, points: Tried) -> "FairFrontier":
+        """The same models and rule with other points to choose from."""
+        other = copy.copy(self)
+        other.tried_ = points
+        return other._settle(other._rule())
+
+    def plain(self) -> "FairFrontier":
+        """The plain estimator as it was fitted in the folds: averaged over them, with no groups to choose for."""
+        classes = len(self.classes_)
+        models: list[Chain | Joint] = [
+            Chain(each.label, (0,) * classes, 1) for each in self.models_ if isinstance(each, Chain)
+        ]
+        other = copy.copy(self)
+        other.models_, other.groups_, other.tried_ = models, ("all",), Tried.none(classes)
+        return other._settle(other._rule())
+
+    def place(self, aim: str, accuracy_drop: float, worst_group_drop: float | None) -> int:
+        """The place, among the points, of what `choose` would take; 0 is the plain estimator."""
+        rule = Rule(aim, accuracy_drop, worst_group_drop, margin=margin_of(self.confidence))
+        return self.tried_.decide(rule.judged_by(self.tried_.counts[0].sum(0)))
 
     def choose(
         self,
@@ -201,18 +249,14 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         for name, value in given.items():
             if value is not UNSET:
                 setattr(other, name, value)
-        rule = other._rule()
         if accuracy_drop is not UNSET:
             warn_large_budget(accuracy_drop, stacklevel=2)
-        if at_most is not None:
-            if not isinstance(at_most, Mapping):
-                raise InputTypeError(
-                    Option("at_most"), f"is a {type(at_most).__name__}", "a dict of aims and limits"
-                )
-            limits = tuple(at_most.items())
-            free = 1.0 if accuracy_drop is UNSET else accuracy_drop
-            rule = Rule("accuracy", free, rule.worst_group_drop, margin=rule.margin, limits=limits)
-        return other._settle(rule)
+        if at_most is None:
+            return other._settle(other._rule())
+        if not isinstance(at_most, Mapping):
+            raise InputTypeError(Option("at_most"), f"is a {type(at_most).__name__}", "a dict of aims and limits")
+        budget = 1.0 if accuracy_drop is UNSET else accuracy_drop
+        return other._settle(limit_rule(at_most, budget, other.worst_group_drop, self.confidence))
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The class of each row; the attribute is needed with `attribute_at_prediction` only."""
@@ -270,8 +314,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         return tags
 
     def _rule(self) -> Rule:
-        margin = float(norm.ppf(self.confidence))
-        return Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=margin)
+        return Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=margin_of(self.confidence))
 
     def _recipe(self) -> Recipe:
         attribute = soften(self.estimator) if self.attribute_estimator is None else self.attribute_estimator
@@ -315,15 +358,18 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
     def _settle(self, rule: Rule) -> "FairFrontier":
         """Take the point that the rule likes best, and measure what it promises; without a gain, the plain one."""
         tried = self.tried_
+        if len(self.groups_) < 2:
+            self.weights_, self.frontier_ = tried.weights[0], Frontier.empty()
+            return self
         counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
-        if rule.aim != "accuracy":
+        if not rule.limits:
             rule = rule.judged_by(counts[0])
         what = tuple(self._what(weights) for weights in tried.weights)
-        self.promise_ = promise(tried, rule)
-        kept = not self.promise_.holds(rule)
+        place, self.promise_ = tried.decide(rule), tried.promise(rule)
+        kept = not place and tried.choose(rule) > 0
         self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed, plain_kept=kept)
-        self.weights_ = tried.weights[self.frontier_.chosen_place]
-        if kept:
+        self.weights_ = tried.weights[place]
+        if not place and not rule.limits:
             self.promise_ = self.promise_.of_plain()
             text = Message(
                 f"within this accuracy budget no choice improves the {rule.goal.title} on rows that did not make "
@@ -331,8 +377,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 *(Option("accuracy_drop"), ", may help"),
             )
             warnings.warn(text, stacklevel=3)
-        elif self.frontier_.chosen_place:
-            warn_levelling(counts[0], counts[self.frontier_.chosen_place])
+        elif place:
+            _warn_levelling(counts[0], counts[place])
         return self
 
     def _what(self, weights: Float[np.ndarray, "label group"]) -> dict[str, float]:
@@ -342,3 +388,34 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             for y, name in enumerate(names)
             for a, group in enumerate(self.groups_)
         }
+
+
+def limit_rule(
+    limits: Mapping[str, float], accuracy_drop: float, worst_group_drop: float | None, confidence: float
+) -> Rule:
+    """The rule that takes the most accurate point whose losses of some aims are at most so large."""
+    margin = margin_of(confidence)
+    return Rule("accuracy", accuracy_drop, worst_group_drop, margin=margin, limits=tuple(limits.items()))
+
+
+def _warn_levelling(
+    plain: Float[np.ndarray, "label slot prediction"], chosen: Float[np.ndarray, "label slot prediction"]
+) -> None:
+    """Warn of a choice that is hardly better than one class for all, or that selects far fewer people."""
+    majority = float(plain.sum((1, 2)).max() / plain.sum())
+    before, right = float(accuracy(plain)), float(accuracy(chosen))
+    if right < before and right < majority + 0.1 * max(before - majority, 0):
+        text = Message(
+            f"the choice is right for {100 * right:.1f} % of the rows, and one class for all would be right for "
+            f"{100 * majority:.1f} %: a smaller ",
+            *(Option("accuracy_drop"), ", or a ", Option("worst_group_drop"), ", keeps it useful"),
+        )
+        warnings.warn(text, stacklevel=4)
+    share, after = (float(each[..., 1].sum() / each.sum()) for each in (plain, chosen))
+    if len(plain) == 2 and after < share / 2:
+        text = Message(
+            f"the choice selects {100 * after:.1f} % of the rows where the plain estimator selects "
+            f"{100 * share:.1f} %: it levels down. A smaller ",
+            *(Option("accuracy_drop"), ", or ", Option("worst_group_drop", "0"), ", helps"),
+        )
+        warnings.warn(text, stacklevel=4)

@@ -14,12 +14,13 @@ import numpy as np
 from jaxtyping import Float
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 
+from raan.fairness.rule import BUDGETS
 from raan.frontier.posterior import Posterior
 
 MOST_ROWS = 1500
 """Rows of a programme: what the prices come from is an average over them."""
 
-ALLOWANCES = (0.0025, 0.01, 0.03)
+SOLVED = BUDGETS[1::2]
 """The losses of accuracy that programmes are solved for."""
 
 LEAST_PRICE = 1e-3
@@ -33,7 +34,7 @@ def solve_programmes(posterior: Posterior, rng: np.random.Generator) -> list[Cel
     rows = len(posterior)
     some = posterior if rows <= MOST_ROWS else posterior[np.sort(rng.choice(rows, MOST_ROWS, replace=False))]
     programme = Programme(some)
-    found = (programme.solve(*each) for each in product(programme.gaps, ALLOWANCES, (True, False)))
+    found = (programme.solve(*each) for each in product(programme.gaps, SOLVED, (True, False)))
     return [weights for weights in found if weights is not None]
 
 

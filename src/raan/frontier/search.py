@@ -13,15 +13,13 @@ from itertools import product
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.fairness.aims import AIMS
+from raan.fairness.aims import ACCURATE, AIMS
 from raan.fairness.frontier import keep_undominated
 from raan.fairness.metrics import accuracy, metrics, worst_group_accuracy
-from raan.fairness.rule import Rule
+from raan.fairness.promise import Promise
+from raan.fairness.rule import BUDGETS, Rule
 from raan.frontier.decide import Judge, Weights
 from raan.frontier.programme import solve_programmes
-
-ALLOWANCES = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.04)
-"""The losses of accuracy that the search looks for the best within."""
 
 PRICES = (-0.3, -0.1, -0.03, -0.01, 0.01, 0.03, 0.1, 0.3)
 """The prices that are tried first for each cell and group."""
@@ -55,6 +53,12 @@ class Tried:
     smoothed: Float[np.ndarray, "point part label slot prediction"]
 
     @classmethod
+    def none(cls, classes: int, groups: int = 1) -> "Tried":
+        """The plain point alone, counted on no rows."""
+        nothing = np.zeros((1, 1, classes, groups + 1, classes))
+        return cls(np.ones((1, classes, groups)), nothing, nothing[..., 0], nothing)
+
+    @classmethod
     def of(cls, weights: Weights, judge: Judge) -> "Tried":
         """The weights judged."""
         return cls(weights, *judge.count(weights))
@@ -70,6 +74,27 @@ class Tried:
             each[:, parts].sum(1) for each in (self.counts, self.switched, self.smoothed)
         )
         return max(int(rule.choose(counts, counts[0], switched=switched, smoothed=smoothed)), 0)
+
+    def choose_by_others(self, rule: Rule) -> tuple[np.ndarray, np.ndarray]:
+        """Counts and switched rows of the choices that each part's rows did not make, added up over the parts."""
+        parts = self.counts.shape[1]
+        chosen = [self.choose(rule, np.flatnonzero(np.arange(parts) != part)) for part in range(parts)]
+        counts, switched = (
+            np.sum([each[place, part] for part, place in enumerate(chosen)], axis=0)
+            for each in (self.counts, self.switched)
+        )
+        return counts, switched
+
+    def decide(self, rule: Rule) -> int:
+        """The point that the rule takes; the plain one where rows that did not choose show no gain for the aim."""
+        plain = self.counts[0].sum(0)
+        before, after = (float(rule.goal.of(metrics(each))) for each in (plain, self.choose_by_others(rule)[0]))
+        return self.choose(rule) if rule.goal is ACCURATE or rule.goal.gain(after - before) > 0 else 0
+
+    def promise(self, rule: Rule) -> Promise:
+        """What new rows may expect of the rule's choice, measured on rows that did not make it."""
+        counts, switched = self.choose_by_others(rule)
+        return Promise.of(counts, self.counts[0].sum(0), switched)
 
     def better(self, rule: Rule, best: int, others: Int[np.ndarray, "other"]) -> int:
         """The best so far, or the one of the others that the rule prefers to it."""
@@ -157,7 +182,7 @@ def _steps(best: Weights, size: float, rng: np.random.Generator) -> Float[np.nda
 def _targets(rule: Rule) -> Iterator[Rule]:
     """What may be asked for later: every aim with every allowance, with and without the floor."""
     floors = dict.fromkeys((rule.worst_group_drop, None, 0.0))
-    drops = dict.fromkeys((rule.accuracy_drop, *ALLOWANCES))
+    drops = dict.fromkeys((rule.accuracy_drop, *BUDGETS))
     for aim, drop, floor in product(AIMS, drops, floors):
         yield replace(rule, aim=aim, accuracy_drop=drop, worst_group_drop=floor, limits=())
 

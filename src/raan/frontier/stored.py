@@ -6,9 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from raan.fairness.frontier import Frontier
 from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
-from raan.frontier.estimator import FairFrontier
+from raan.frontier.estimator import FairFrontier, limit_rule
 from raan.frontier.posterior import Chain, Joint
 from raan.frontier.search import Tried
 
@@ -45,33 +44,32 @@ def from_parts(parts: Parts, encoder: Any) -> FairFrontier:
     """The model, ready to predict and to choose."""
     if encoder is not None:
         raise ValueError("encoder is given, but the folder holds a FairFrontier, which has none")
-    with (
-        blame(MANIFEST),
-        warnings.catch_warnings(action="ignore"),
-    ):  # what the choice warns of was said when it was made
+    with blame(MANIFEST), warnings.catch_warnings(action="ignore"):  # a choice warns when it is made, not later
         plain = parts.plain
         estimator, attribute_estimator = parts.estimators["plain"]
-        model = FairFrontier(estimator, attribute_estimator=attribute_estimator, **plain["parameters"])
-        model.classes_, model.groups_ = plain["classes"], tuple(map(str, plain["groups"]))
-        model.tried_ = _tried(plain["tried"], len(model.classes_), len(model.groups_))
-        model.models_ = [_put_together(each, model) for each in parts.estimators["models"]]
+        classes, groups = plain["classes"], tuple(map(str, plain["groups"]))
+        joint = plain["parameters"].get("factorisation") == "joint"
+        limits = {str(aim): float(most) for aim, most in plain["limits"]}
+        parameters = plain["parameters"]
+        drop, confidence = parameters["worst_group_drop"], parameters["confidence"]
+        model = FairFrontier.from_points(
+            _tried(plain["tried"], len(classes), len(groups)),
+            classes=classes,
+            groups=groups,
+            models=[_put_together(each, joint, len(classes), len(groups)) for each in parts.estimators["models"]],
+            rule=limit_rule(limits, float(plain["allowance"]), drop, confidence) if limits else None,
+            estimator=estimator,
+            attribute_estimator=attribute_estimator,
+            **parameters,
+        )
         for name in ("n_features_in", "feature_names_in"):
             if plain[name] is not None:
                 setattr(model, f"{name}_", plain[name])
-        if len(model.groups_) < 2:
-            model.weights_, model.frontier_ = model.tried_.weights[0], Frontier.empty()
-            return model
-        limits = {str(aim): float(most) for aim, most in plain["limits"]}
-        if not limits:
-            return model.choose()
-        chosen = model.choose(at_most=limits, accuracy_drop=float(plain["allowance"]))
-        chosen.accuracy_drop = model.accuracy_drop  # which limits alone do not look at
-    return chosen
+    return model
 
 
-def _put_together(parts: list[Any], model: FairFrontier) -> Chain | Joint:
-    groups, classes = len(model.groups_), len(model.classes_)
-    if model.factorisation == "joint":
+def _put_together(parts: list[Any], joint: bool, classes: int, groups: int) -> Chain | Joint:
+    if joint:
         return Joint(parts[0], classes, groups)
     label, *attribute = parts
     if len(attribute) not in (0, classes):

@@ -13,7 +13,7 @@ from torch import Tensor
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.aims import AIMS
-from raan.fairness.rule import ALLOWANCES, CONFIDENCE, Rule, margin_of
+from raan.fairness.rule import BUDGETS, CONFIDENCE, Rule, margin_of
 from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute, hyperparameter
 from raan.models.model import Model
 from raan.models.outputs import outputs
@@ -33,7 +33,7 @@ class NetworkFrontier(Refit):
     without a floor for the worst group; the plain ones where a choice does not hold on rows that did not make it.
     """
 
-    most_lost: Dial = hyperparameter(ALLOWANCES[-1], most=1.0)  # the largest of its allowances
+    most_lost: Dial = hyperparameter(0.03, most=1.0)  # the largest of its budgets
 
     @property
     def scope(self) -> Scope:
@@ -116,13 +116,12 @@ def _posterior(chain: "Chain", part: _Part) -> "Posterior":
 
 def _weights(judge: "Judge", most_lost: float) -> "Iterator[Float[np.ndarray, 'label group']]":
     """The weights that FairFrontier takes, aims outermost, for the usual allowances up to the largest."""
-    from raan.frontier.promise import promise
     from raan.frontier.search import search
 
     margin = margin_of(CONFIDENCE)
-    allowances = sorted({*(drop for drop in ALLOWANCES if drop < most_lost), most_lost})
+    allowances = sorted({*(drop for drop in BUDGETS if drop < most_lost), most_lost})
     tried = search(judge, Rule(accuracy_drop=allowances[-1], margin=margin))
     plain = tried.counts[0].sum(0)
     for aim, drop in product(AIMS, allowances):
         rule = Rule(aim, drop, margin=margin).judged_by(plain)
-        yield tried.weights[tried.choose(rule) if promise(tried, rule).holds(rule) else 0]
+        yield tried.weights[tried.decide(rule)]

@@ -12,8 +12,6 @@ from raan.results.records import Record, explanation_of, journal_of, read
 from raan.results.stated import from_text
 from raan.studies import find, read_rule
 
-IN_FOLDER = ("results.jsonl", "results.jsonl.gz")
-
 _EXPLAINED = ("weights", "maps")
 
 _STATED = ("title", "verdict", "notes", "command")
@@ -59,11 +57,6 @@ def _source(path: Path, folder: Path) -> Content:
             rule=study.select,
             command=f"raan study {path}",
         )
-    if path.is_dir():
-        inside = [path / name for name in IN_FOLDER if (path / name).is_file()]
-        if not inside:
-            raise ValueError(f"{path} is a folder without {IN_FOLDER[0]}; expected one that `raan fit` wrote")
-        return _file(inside[0])
     return _file(path)
 
 

@@ -1,15 +1,21 @@
 """All that a report says, in the order in which it says it: what the page shows and the tables are taken from."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.charts import Chart
 from raan.report.content import Content
-from raan.report.explanation_charts import feature_chart, map_chart, weight_chart
 from raan.report.measures import group_name, rule_in_words, several
-from raan.report.method_charts import group_chart, path_charts, trade_off_charts
+from raan.report.method_charts import (
+    feature_chart,
+    group_chart,
+    map_chart,
+    path_charts,
+    trade_off_charts,
+    weight_chart,
+)
 from raan.report.reading import Reading, read
 from raan.report.sheets import (
     chosen_table,
@@ -25,9 +31,6 @@ from raan.report.words import caveats, headline, sureness, who_gains
 from raan.results.records import Record
 from raan.results.regime import WORDS
 from raan.results.summary import BASELINES, comparisons, plain_method
-
-Figures = dict[str, Chart]
-"""Charts by the ids of their places in the page."""
 
 
 @dataclass(frozen=True)
@@ -51,9 +54,9 @@ class Section:
     budget: Table
     subsets: Table | None
     losses: Table | None
-    trade_offs: Figures
-    changes: Figures
-    paths: Figures
+    trade_offs: Sequence[Chart]
+    changes: Sequence[Chart]
+    paths: Sequence[Chart]
 
     @property
     def optional(self) -> list[Table]:
@@ -70,7 +73,7 @@ class Weights:
     said: str
     cells: Table
     features: Table | None
-    figures: Figures
+    figures: Sequence[Chart]
 
 
 @dataclass(frozen=True)
@@ -83,17 +86,23 @@ class Outline:
     numbers: Mapping[str, int]
     sections: Sequence[Section]
     weights: Sequence[Weights]
-    maps: Mapping[str, Figures]
+    maps: Mapping[str, Sequence[Chart]]
     information: Table
     facts: Mapping[str, str]
     command: str
 
     @property
-    def charts(self) -> Figures:
-        """All figures of the report."""
-        of_sections = (part for each in self.sections for part in (each.trade_offs, each.changes, each.paths))
-        parts = (*of_sections, *(each.figures for each in self.weights), *self.maps.values())
-        return {name: chart for part in parts for name, chart in part.items()}
+    def figures(self) -> Iterator[tuple[str, Sequence[Chart]]]:
+        """All figures of the report as files have them: a name, and the charts that are side by side."""
+        for each in self.sections:
+            yield f"{each.name}-trade-off", each.trade_offs
+            yield f"{each.name}-path", each.paths
+            yield f"{each.name}-groups", each.changes
+        for weights in self.weights:
+            yield f"{weights.name}-weights", weights.figures
+        for name, maps in self.maps.items():
+            for chart in maps:
+                yield f"{name}-{chart.title}-map", [chart]
 
     @property
     def tables(self) -> list[Table]:
@@ -166,9 +175,9 @@ def _section(id: str, reading: Reading, content: Content, numbers: Mapping[str, 
         budget=budget_table(reading),
         subsets=subset_table(reading),
         losses=loss_table(reading),
-        trade_offs=_named(f"{id}-trade-off", trade_off_charts(reading, numbers)),
-        changes=_named(f"{id}-groups", [group_chart(reading, numbers)] if reading.rivals else []),
-        paths=_named(f"{id}-path", path_charts(reading, numbers)),
+        trade_offs=trade_off_charts(reading, numbers),
+        changes=[group_chart(reading, numbers)] if reading.rivals else [],
+        paths=path_charts(reading, numbers),
     )
 
 
@@ -182,21 +191,14 @@ def _weights(id: str, entry: Mapping[str, Any]) -> Weights:
         f"where 1 is the average over all people{f' ({dials})' if dials else ''}.",
         weight_table(entry),
         feature_table(entry) if entry.get("features") else None,
-        _named(id, [weight_chart(entry), *([feature_chart(entry)] if entry.get("features") else [])]),
+        [weight_chart(entry), *([feature_chart(entry)] if entry.get("features") else [])],
     )
 
 
-def _maps(entries: Sequence[Mapping[str, Any]]) -> dict[str, Figures]:
+def _maps(entries: Sequence[Mapping[str, Any]]) -> dict[str, list[Chart]]:
     """The maps of each data set."""
     names = dict.fromkeys(str(entry["data"]) for entry in entries)
-    return {
-        name: _named(f"map-{place}", [map_chart(entry) for entry in entries if entry["data"] == name])
-        for place, name in enumerate(names, 1)
-    }
-
-
-def _named(prefix: str, charts: Sequence[Chart]) -> Figures:
-    return {f"{prefix}-{place}": chart for place, chart in enumerate(charts, 1)}
+    return {name: [map_chart(entry) for entry in entries if entry["data"] == name] for name in names}
 
 
 def _about(records: Sequence[Record]) -> str:

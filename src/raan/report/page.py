@@ -5,8 +5,9 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib.resources import files
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -14,14 +15,9 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
 from raan.files.write import write_text
-from raan.report.charts import Chart
+from raan.report.charts import COLOURS, DARK_COLOURS, GLYPHS, as_file, colour, marker
 from raan.report.content import Content
-from raan.report.outline import Outline, outline
-from raan.report.palette import COLOURS, DARK_COLOURS, GLYPHS, colour, marker
-
-PLOTLY = "plotly-cartesian.min.js"
-"""What draws the charts: plotly.js 4.1.1 as published (npm: plotly.js-cartesian-dist-min), with plane charts only.
-It is a third of the whole library, and so are the pages; and plotly's package, 70 MB, is not needed for it."""
+from raan.report.outline import outline
 
 
 def write_page(content: Content, path: str | Path) -> None:
@@ -33,33 +29,39 @@ def page(content: Content) -> str:
     """The page's HTML.
 
     The template escapes everything that it is given. Beyond that, the page's own policy lets the browser run the
-    two scripts whose hashes it names and nothing else, and lets it ask no one for anything.
+    script whose hash it names and nothing else, and lets it ask no one for anything.
     """
     whole = outline(content)
-    return render("page.html.jinja", whole.title, whole.charts, **study_parts(content, whole))
-
-
-def study_parts(content: Content, whole: Outline) -> dict[str, Any]:
-    """What the template of a study's parts is given."""
     legend = {name: (number, colour(number), GLYPHS[marker(number)]) for name, number in whole.numbers.items()}
-    return {"whole": whole, "verdict": content.verdict, "legend": legend}
+    return render("page.html.jinja", whole.title, whole=whole, verdict=content.verdict, legend=legend)
 
 
-def render(
-    template: str, title: str, charts: Mapping[str, Chart], kind: str = "", slid: Any = None, **parts: Any
-) -> str:
-    """A page by its template, with the charts by their ids and what a slider shows, `slid`.
+def write_figures(content: Content, folder: str | Path) -> list[Path]:
+    """Write every figure of a report as SVG, with the page's own drawings; return the files."""
+    written: dict[str, Path] = {}
+    for name, charts in outline(content).figures:
+        if charts:
+            # Names of data sets may differ in letters alone that a file's name does not have.
+            stem = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") or "figure"
+            tries = (stem if place == 1 else f"{stem}-{place}" for place in count(1))
+            path = Path(folder) / f"{next(each for each in tries if each not in written)}.svg"
+            write_text(path, as_file(charts))
+            written[path.stem] = path
+    return list(written.values())
+
+
+def render(template: str, title: str, kind: str = "", slid: Any = None, **parts: Any) -> str:
+    """A page by its template, with what a slider shows, `slid`.
 
     A kind of page may have a style of its own, beside what all pages have.
     """
-    scripts = [_resource(PLOTLY), _resource("page.js")]
+    script = _resource("page.js")
     return _template(template).render(
         title=title,
         kind=kind,
         style=Markup(_resource("page.css") + (_resource(f"{kind}.css") if kind else "") + _colours()),
-        scripts=[Markup(script) for script in scripts],
-        policy=_policy(scripts),
-        figures=Markup(_json({name: {"data": each.data, "layout": each.layout} for name, each in charts.items()})),
+        script=Markup(script),
+        policy=_policy(script),
         slid=None if slid is None else Markup(_json(slid)),
         **parts,
     )
@@ -86,12 +88,11 @@ def _resource(name: str) -> str:
     return files("raan.report").joinpath(name).read_text(encoding="utf-8")
 
 
-def _policy(scripts: Sequence[str]) -> str:
-    """What the browser may do: run these scripts, show what they draw; no network."""
-    digests = (base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts)
-    allowed = " ".join(f"'sha256-{digest}'" for digest in digests)
+def _policy(script: str) -> str:
+    """What the browser may do: run this script; no network."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return (
-        f"default-src 'none'; script-src {allowed}; style-src 'unsafe-inline'; img-src data: blob:; "
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
         "base-uri 'none'; form-action 'none'"
     )
 
@@ -102,7 +103,7 @@ def _colours() -> str:
         "".join(f"--method-{number}:{value};" for number, value in enumerate(values))
         for values in (COLOURS, DARK_COLOURS)
     )
-    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root:not([data-printing]){{{dark}}}}}"
+    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
 
 
 def _json(value: Any) -> str:

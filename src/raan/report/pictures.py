@@ -8,10 +8,13 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from raan.report.charts import COLOURS
 from raan.report.drawn import save_figure
-from raan.report.palette import COLOURS, MARKERS
 
 ATTRIBUTE_COLOURS = ("#dc2626", "#2563eb", *COLOURS)
+
+
+MARKERS = ("o", "s", "D", "^", "v", "P", "X", "*", "p", "h", "<", ">")
 
 
 def draw(content: Mapping[str, Any], path: str | Path) -> None:

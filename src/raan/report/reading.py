@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.aims import AIMS, Measure
-from raan.fairness.rule import ALLOWANCES, Rule
+from raan.fairness.rule import BUDGETS, Rule
 from raan.results.regime import Regime, regime_of_all
 from raan.results.statistics import Difference, Estimate, estimate, holm
 from raan.results.summary import Choice, Comparison, baseline, choose, paired, start
@@ -117,7 +117,7 @@ def trade_off(reading: Reading, aim: str) -> dict[str, dict[float, Choice]]:
     """What each method reaches for an aim with each allowance of accuracy, the rule's own among them."""
     rule = Rule() if reading.comparison.rule.aim is None else reading.comparison.rule
     own = set() if reading.comparison.rule.aim is None else {rule.accuracy_drop}
-    rules = {allowed: replace(rule, aim=aim, accuracy_drop=allowed) for allowed in sorted({*ALLOWANCES, *own})}
+    rules = {allowed: replace(rule, aim=aim, accuracy_drop=allowed) for allowed in sorted({*BUDGETS, *own})}
     return {
         method: {allowed: choose(paths, each) for allowed, each in rules.items()}
         for method, paths in reading.comparison.methods.items()

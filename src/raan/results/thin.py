@@ -7,7 +7,7 @@ from jaxtyping import Float, Int
 
 from raan.fairness.aims import AIMS
 from raan.fairness.metrics import Values, accuracy
-from raan.fairness.rule import ALLOWANCES, CONFIDENCE, HAIR, margin_of, paired_errors
+from raan.fairness.rule import BUDGETS, CONFIDENCE, HAIR, margin_of, paired_errors
 
 MARGINS = (0.0, margin_of(CONFIDENCE))
 """Standard errors that readers may have the allowance kept with."""
@@ -16,7 +16,7 @@ MARGINS = (0.0, margin_of(CONFIDENCE))
 def worth_keeping(
     validation: Float[np.ndarray, "point run label attribute prediction"],
     switched: Float[np.ndarray, "point run label attribute"],
-    allowances: Sequence[float] = ALLOWANCES,
+    allowances: Sequence[float] = BUDGETS,
 ) -> list[Int[np.ndarray, "kept"]]:
     """For each run the places of its first point, which is the reference, and of those that some rule takes.
 

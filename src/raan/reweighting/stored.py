@@ -13,16 +13,13 @@ LEFT_OUT = ("estimator", "embedding")
 
 
 def to_parts(model: AANReweighting) -> Parts:
-    """What predicting needs, and the parameters; weights of training rows and the search's path stay behind."""
+    """What predicting needs, and the parameters; weights of training rows stay behind."""
     parameters = {name: value for name, value in model.get_params(deep=False).items() if name not in LEFT_OUT}
     if isinstance(model.balance, Mapping):
         parameters["balance"] = tuple((*cell, total) for cell, total in model.balance.items())
-    if callable(model.verbose):
-        parameters["verbose"] = False
     plain = {
         "parameters": parameters,
         "classes": model.classes_,
-        "threshold": model.threshold_,
         "n_features_in": getattr(model, "n_features_in_", None),
         "feature_names_in": getattr(model, "feature_names_in_", None),
     }
@@ -37,20 +34,17 @@ def from_parts(parts: Parts, encoder: Any) -> AANReweighting:
         plain, parameters = parts.plain, dict(parts.plain["parameters"])
         if isinstance(parameters["balance"], tuple):
             parameters["balance"] = {(label, group): total for label, group, total in parameters["balance"]}
-        model = AANReweighting(parts.estimators["plain"], **parameters)
+        known = AANReweighting(None).get_params(deep=False)  # a model of 0.2 has more
+        model = AANReweighting(parts.estimators["plain"], **{k: v for k, v in parameters.items() if k in known})
         model.estimator_, model.sample_weight_ = parts.estimators["fitted"], None
-        model.classes_, model.threshold_ = plain["classes"], plain["threshold"]
-        _check(model)
+        model.classes_ = plain["classes"]
+        if not isinstance(model.classes_, np.ndarray) or model.classes_.ndim != 1:
+            raise CorruptModel(f"{MANIFEST} states no classes")
+        if plain.get("threshold") is not None or model.aim is not None:
+            raise CorruptModel(
+                f"{MANIFEST} is of a model that version 0.2 tuned for an aim; fit raan.FairFrontier instead"
+            )
         for name in ("n_features_in", "feature_names_in"):
             if plain[name] is not None:
                 setattr(model, f"{name}_", plain[name])
     return model
-
-
-def _check(model: AANReweighting) -> None:
-    """An error for classes or a threshold that cannot be."""
-    if not isinstance(model.classes_, np.ndarray) or model.classes_.ndim != 1:
-        raise CorruptModel(f"{MANIFEST} states no classes")
-    threshold: Any = model.threshold_
-    if threshold is not None and not isinstance(threshold, float):
-        raise CorruptModel(f"{MANIFEST} states the threshold {threshold!r}; expected a number")

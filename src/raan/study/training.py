@@ -16,7 +16,7 @@ import torch
 
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.dataset import Problem
-from raan.fairness.rule import ALLOWANCES, LAST, Rule
+from raan.fairness.rule import BUDGETS, LAST, Rule
 from raan.files.write import write_whole
 from raan.methods.method import Refit
 from raan.models.model import Architecture, Model, linear, mlp
@@ -167,7 +167,7 @@ def paths_of(points: Sequence[Point], accuracy_drop: float = 0.0) -> Iterator[di
     Those are what rules of the usual allowances take, and of the one given.
     """
     if any(point.decided for point in points):
-        yield from _thinned(points, sorted({*ALLOWANCES, accuracy_drop}))
+        yield from _thinned(points, sorted({*BUDGETS, accuracy_drop}))
         return
     step = [point.step for point in points]
     validation = np.stack([point.validation_counts for point in points])
