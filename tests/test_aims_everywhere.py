@@ -28,11 +28,8 @@ name = "adult"
 def test_the_doors_take_it_in_either_spelling(aim):
     X, y, a = people(300)
     for spelling in (aim, AIMS[aim].option):
-        for model in (
-            raan.FairFrontier(LogisticRegression(), aim=spelling),
-            raan.AANReweighting(LogisticRegression(), aim=spelling, folds=2),
-        ):
-            assert model.fit(X, y, sensitive_features=a).frontier_.rule.aim == aim
+        model = raan.FairFrontier(LogisticRegression(), aim=spelling)
+        assert model.fit(X, y, sensitive_features=a).frontier_.rule.aim == aim
     X, y, a = crowd(200)
     network = raan.RAANClassifier((4,), epochs=1, aim=AIMS[aim].option, random_state=0)
     assert network.fit(X, y, sensitive_features=a).frontier_.rule.aim == aim

@@ -44,7 +44,6 @@ def reader():
 DOORS = {
     "frontier": lambda: raan.FairFrontier(reader(), aim="demographic_parity", accuracy_drop=0.1),
     "weights": lambda: raan.AANReweighting(reader(), strength=1.0),
-    "tuned": lambda: raan.AANReweighting(reader(), aim="demographic_parity", accuracy_drop=0.1),
 }
 
 
@@ -57,7 +56,7 @@ def of_a_list(door):
 @pytest.mark.filterwarnings("ignore::UserWarning")  # how the choice fares is not asked here
 @pytest.mark.parametrize(
     ("door", "kind"),
-    [*(("weights", kind) for kind in KINDS), ("frontier", "series"), ("tuned", "objects")],
+    [*(("weights", kind) for kind in KINDS), ("frontier", "series")],
 )
 def test_texts_of_any_kind_are_fitted_and_predicted_alike(door, kind):
     texts, label, group = comments()
