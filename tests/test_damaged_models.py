@@ -6,7 +6,6 @@ from hashlib import sha256
 
 import numpy as np
 import pytest
-from PIL import Image
 from sklearn.linear_model import LogisticRegression
 
 import raan as raan_module
@@ -17,7 +16,6 @@ from fitted_runs import table_of, write_table
 from raan.data.download.find import CorruptData, find
 from raan.data.download.remote import RemoteFile
 from raan.data.embed import embed_once
-from raan.data.images import materialise, open_images
 from raan.errors import InputError
 from raan.files.folder import CorruptModel
 from raan.fit.outcome import FILE, Outcome
@@ -151,21 +149,6 @@ def test_damaged_embeddings_are_made_anew_or_refused(number, tmp_path):
         assert "model.sqlite" in words if words else np.array_equal(found, expected)
         anew += not words and file.read_bytes() != damaged
     assert anew > 3
-
-
-@pytest.mark.parametrize("number", [100, pytest.param(2000, marks=pytest.mark.exhaustive)])
-def test_damaged_pixels_are_made_anew_or_refused(number, tmp_path):
-    (tmp_path / "images").mkdir()
-    rng = np.random.default_rng(0)
-    for name in "abc":
-        Image.fromarray(rng.integers(0, 255, (9, 9, 3), dtype=np.uint8)).save(tmp_path / "images" / f"{name}.png")
-    images, file = open_images(tmp_path / "images"), tmp_path / "pixels.npy"
-    expected = materialise(images, images.names, file, 8).numpy().copy()
-    whole = file.read_bytes()
-    for damaged in [*flips(whole, number), *damages(whole, number)]:
-        file.write_bytes(damaged)
-        found, words = attempt(lambda: materialise(images, images.names, file, 8).numpy(), FileExistsError)
-        assert "pixels.npy" in words if words else np.array_equal(found, expected)
 
 
 def test_a_damaged_download_is_refused_and_never_used(tmp_path, cache):

@@ -11,7 +11,7 @@ import raan
 from pretend_device import pretended
 from raan.data.split import split, stack
 from raan.fairness.rule import Rule
-from raan.methods import METHODS, Refit, Scope, fit_thresholds
+from raan.methods import METHODS, Refit, Scope
 from raan.methods import stack as stack_methods
 from raan.models.model import Model, mlp
 from raan.models.modules import ModuleEncoder
@@ -146,15 +146,3 @@ def test_exact_weights_and_the_objective_are_computed_where_the_embedding_is(tem
     np.testing.assert_array_equal(weights.numpy(force=True), expected.numpy())
     loss = table.features[:, 0].square()
     assert value == group_objective(table.features, table.label, table.attribute, loss, temperature).item()
-
-
-def test_thresholds_are_fitted_and_applied_to_scores_on_the_device():
-    table = small_table(60)
-    score = table.features[:, 0].sigmoid()
-    rules = fit_thresholds(score, table.label, table.attribute, "EO")
-    with pretended() as device:
-        found = fit_thresholds(score.to(device), table.label.to(device), table.attribute.to(device), "EO")
-        drawn = found.predict(score.to(device), table.attribute.to(device), np.random.default_rng(0))
-        assert drawn.device == device
-    assert found == rules
-    assert drawn.tolist() == rules.predict(score, table.attribute, np.random.default_rng(0)).tolist()

@@ -1,25 +1,18 @@
 """Images from folders and archives, decoded by threads, and written once as a memory-mapped array."""
 
 import io
-import os
-import signal
-import subprocess
 import sys
 import tarfile
 import threading
-import time
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
-from raan.data import images as module
-from raan.data.images import Images, materialise, open_images, pixels
-from systems import posix
+from raan.data.images import Images, open_images, pixels
 
 COLOURS = ((250, 10, 20), (10, 240, 30), (20, 30, 230), (128, 128, 128), (0, 0, 0))
 
@@ -161,127 +154,9 @@ def test_without_pillow_the_error_says_what_to_install(tmp_path: Path, monkeypat
         pixels(images, images.names, 4)
 
 
-# Written once.
-
-
 @pytest.fixture
 def faces(tmp_path: Path) -> Images:
     return open_images(in_folder(tmp_path))
-
-
-class Counted:
-    """Images that count how often they are read."""
-
-    def __init__(self, images: Images) -> None:
-        self.reads = 0
-        self.images = Images(images.where, images.bytes_of, self.read)
-        self.inner = images
-
-    def read(self, name: str) -> bytes:
-        self.reads += 1
-        return self.inner.read(name)
-
-
-def test_a_materialised_array_equals_the_pixels_and_is_an_npy_file(tmp_path: Path, faces: Images) -> None:
-    where = tmp_path / "faces.npy"
-    array = materialise(faces, faces.names, where, (8, 6))
-    assert array.dtype == torch.uint8
-    assert np.array_equal(array.numpy(), pixels(faces, faces.names, (8, 6)))
-    assert np.array_equal(np.load(where), array.numpy())
-    assert np.array_equal(np.load(where, mmap_mode="r"), array.numpy())
-
-
-def test_images_are_decoded_once_only(tmp_path: Path, faces: Images) -> None:
-    counted = Counted(faces)
-    for _ in range(3):
-        materialise(counted.images, faces.names, tmp_path / "faces.npy", 4)
-    assert counted.reads == len(faces.names)
-
-
-def test_another_size_or_other_images_are_written_anew(tmp_path: Path, faces: Images) -> None:
-    where, counted = tmp_path / "faces.npy", Counted(faces)
-    materialise(counted.images, faces.names, where, 4)
-    assert materialise(counted.images, faces.names, where, 5).shape == (5, 3, 5, 5)
-    assert materialise(counted.images, faces.names[1:], where, 5).shape == (4, 3, 5, 5)
-    assert counted.reads == 5 + 5 + 4
-    changed = {name: size + 1 for name, size in faces.bytes_of.items()}
-    materialise(Images(faces.where, changed, counted.read), faces.names[1:], where, 5)
-    assert counted.reads == 5 + 5 + 4 + 4
-
-
-def test_writing_to_the_tensor_does_not_change_the_file(tmp_path: Path, faces: Images) -> None:
-    array = materialise(faces, faces.names, tmp_path / "faces.npy", 4)
-    array.zero_()
-    assert np.load(tmp_path / "faces.npy").any()
-
-
-def test_progress_is_told_in_images(tmp_path: Path, faces: Images, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 2)
-    told: list[tuple[int, int | None]] = []
-    array = materialise(faces, faces.names, tmp_path / "faces.npy", 4, progress=lambda *now: told.append(now))
-    assert told == [(2, 5), (4, 5), (5, 5)]
-    assert np.array_equal(array.numpy(), pixels(faces, faces.names, 4))
-
-
-@pytest.mark.parametrize("body", [b"", b"somebody's own file", b"\x93NUMPY" + bytes(500)])
-def test_a_file_that_was_not_written_here_is_never_touched(tmp_path: Path, faces: Images, body: bytes) -> None:
-    where = tmp_path / "mine.npy"
-    where.write_bytes(body)
-    with pytest.raises(FileExistsError, match=r"mine.npy exists, and is not a file of images written here"):
-        materialise(faces, faces.names, where, 4)
-    assert where.read_bytes() == body
-
-
-def test_a_failure_leaves_neither_a_part_nor_a_changed_file(tmp_path: Path, faces: Images) -> None:
-    where = tmp_path / "faces.npy"
-    before = materialise(faces, faces.names, where, 4).numpy().copy()
-    (faces.where / "000005.jpg").write_bytes(b"broken")
-    with pytest.raises(ValueError, match=r"000005.jpg"):
-        materialise(faces, faces.names, where, 8)
-    assert [path.name for path in tmp_path.iterdir() if path.is_file()] == ["faces.npy"]
-    assert np.array_equal(np.load(where), before)
-
-
-def test_a_full_disk_is_an_error_and_leaves_nothing(
-    tmp_path: Path, faces: Images, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space left"):
-        materialise(faces, faces.names, tmp_path / "faces.npy", 4)
-    assert not [path for path in tmp_path.iterdir() if path.is_file()]
-
-
-SLOWLY = """
-import sys, time
-from raan.data.images import Images, materialise, open_images
-images = open_images(sys.argv[1])
-def read(name):
-    time.sleep(0.05)
-    return images.read(name)
-import raan.data.images as module
-module.BLOCK = 1
-materialise(Images(images.where, images.bytes_of, read), images.names * 40, sys.argv[2], 4, threads=1)
-"""
-
-
-@posix
-def test_a_process_that_is_killed_leaves_no_file_that_could_be_taken_for_whole(
-    tmp_path: Path, faces: Images
-) -> None:
-    where = tmp_path / "faces.npy"
-    child = subprocess.Popen([sys.executable, "-c", SLOWLY, str(faces.where), str(where)])
-    deadline = time.monotonic() + 60
-    while not list(tmp_path.glob("*.part")) and time.monotonic() < deadline:
-        time.sleep(0.02)
-    time.sleep(0.2)
-    child.send_signal(signal.SIGKILL)
-    assert child.wait() == -signal.SIGKILL
-    assert list(tmp_path.glob("*.part"))
-    assert not where.exists()
-    assert np.array_equal(materialise(faces, faces.names, where, 4).numpy(), pixels(faces, faces.names, 4))
 
 
 def test_threads_really_read_side_by_side(faces: Images) -> None:

@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from batches_of import first_step
 from problems import problem
-from raan.methods import EOR, ERM, HSIC, IRM, RNF, ExactRAAN, GapPenalty, GroupDRO, GroupWeights, Reweighing
+from raan.methods import EOR, ERM, HSIC, IRM, RNF, GapPenalty, GroupDRO, GroupWeights, Reweighing
 from raan.methods.gaps import score_gap
 from raan.methods.hsic import hsic
 from raan.methods.rnf import MIXTURES, SCATTER, partners
-from raan.methods.rnf_proxy import AMPLIFICATION, ProxyRNF, generalised_cross_entropy
 from raan.methods.weighted import group_weights, independence_weights
 from reference import methods as loops
 from reference import neighbourhood as paper
@@ -59,20 +58,6 @@ def test_weighted_methods_weigh_each_row_as_their_definition_says(method, weight
         batch = step.batch.row[run].tolist()
         terms = [of_row[row] * loops.cross_entropy(logits[i], label[i]) for i, row in enumerate(batch)]
         assert loss[run].item() == pytest.approx(sum(terms) / len(terms))
-
-
-@each_shape
-@pytest.mark.parametrize("balance", ["group", "sample"])
-def test_exact_raan_has_the_papers_weights(balance, classes, attributes):
-    step = first_step(ExactRAAN(temperature=0.4, strength=0.7, balance=balance), classes, attributes)
-    for run in range(2):
-        rows = step.rows.train[run]
-        embedding = step.model(step.table.features[step.rows.train]).embedding[run].detach().numpy()
-        label, attribute = step.table.label[rows].numpy(), step.table.attribute[rows].numpy()
-        expected = 0.3 + 0.7 * paper.sample_weights(embedding, label, attribute, 0.4, balance)
-        of_row = dict(zip(rows.tolist(), expected, strict=True))
-        found = step.memory.rows[run, :, 0].numpy()
-        np.testing.assert_allclose(found, [of_row[row] for row in step.batch.row[run].tolist()], rtol=1e-6)
 
 
 @settings(max_examples=30, deadline=None)
@@ -248,25 +233,3 @@ def test_rnf_partners_are_neighbours_and_shared_fairly(seed, rows, unknown):
     expected = loops.rnf_partners(p.label.tolist(), p.attribute.tolist(), row.tolist(), SCATTER)
     for i, j in enumerate(expected):
         assert chosen[i].nonzero().flatten().tolist() == ([] if j is None else [j])
-
-
-def test_generalised_cross_entropy():
-    logit = torch.randn(7, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
-    label = torch.tensor([0, 1, 2, 0, 1, 2, 0])
-    found = generalised_cross_entropy(logit, label)
-    for i in range(7):
-        expected = loops.generalised_cross_entropy(logit[i].numpy(), int(label[i]), AMPLIFICATION)
-        assert found[i].item() == pytest.approx(expected)
-
-
-@each_shape
-def test_rnfs_proxies_halve_each_class_and_ask_no_attribute(classes, attributes):
-    step = first_step(ProxyRNF(), classes, attributes, size=180)
-    proxy = step.method.attribute(step.model, step.batch, step.memory)
-    for run in range(2):
-        for k in range(classes):
-            half = proxy[run][step.batch.label[run] == k].double().mean().item()
-            assert half == pytest.approx(0.5, abs=0.02)
-    nobody = torch.full_like(step.batch.attribute, -1)
-    blind = step._replace(batch=replace(step.batch, attribute=nobody))
-    torch.testing.assert_close(blind.loss()[0], step.loss()[0])

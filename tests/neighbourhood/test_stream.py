@@ -12,9 +12,6 @@ import raan.neighbourhood.stream as stream
 from memory import grown_by
 from problems import problem
 from raan import aan_weights
-from raan.data import Table
-from raan.methods.exact_raan import ExactRAAN
-from raan.models.model import linear
 from raan.neighbourhood.balance import anchor_weights
 from raan.neighbourhood.stream import even_shares, exact_weights
 from reference import neighbourhood as loops
@@ -38,15 +35,6 @@ def test_at_temperature_inf_anchors_may_weigh_anything():
     anchor = torch.rand(30, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
     hot = exact_weights(p.embedding, p.label, p.attribute, anchor, 1e9)
     torch.testing.assert_close(even_shares(p.label, p.attribute, anchor), hot, rtol=1e-7, atol=0)
-
-
-def test_temperature_inf_reads_no_embedding_anywhere(monkeypatch):
-    monkeypatch.setattr(stream, "Directions", None)
-    p = problem(rows=30)
-    table = Table.of(p.embedding, p.label, p.attribute, dtype=torch.float64)
-    model = linear(table).start(table, torch.arange(30).unsqueeze(0), [0])
-    weight = ExactRAAN(temperature=float("inf")).weights(model, table, torch.arange(30).unsqueeze(0))
-    np.testing.assert_allclose(weight[0], aan_weights(*p.arrays()[:3], temperature=float("inf")), rtol=1e-12)
 
 
 def test_temperature_inf_takes_a_million_rows_in_under_a_second():

@@ -33,8 +33,9 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, fo
     console.print(_table(entries))
     console.print(
         "Uses of groups are the method's own: whoever selects by fairness uses the attribute of validation rows, "
-        "whatever the method. A dial stands with the grid that it is tuned over. Thresholds per group, which need "
-        "the attribute at prediction, are fitted to any model's scores by raan.methods.fit_thresholds, in Python."
+        "whatever the method. A hyperparameter is shown with the grid that it is tuned over. Thresholds per "
+        "group, which need the attribute at prediction, are raan.FairFrontier(attribute_at_prediction=True), in "
+        "Python."
     )
 
 

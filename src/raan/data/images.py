@@ -1,6 +1,5 @@
-"""Image files in a folder or an archive, read on demand by several threads, or written once as one array."""
+"""Image files in a folder or an archive, read on demand by several threads."""
 
-import hashlib
 import io
 import os
 import struct
@@ -12,26 +11,17 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import IO, TypeVar
+from typing import TypeVar
 
 import numpy as np
-import torch
 from jaxtyping import UInt8
-from torch import Tensor
 
-from raan.data.download.remote import Progress
 from raan.errors import MissingExtra
-from raan.files.write import write_whole
 
 Entry = TypeVar("Entry")
 Size = tuple[int, int]  # height and width
 
 SUFFIXES = (".jpg", ".jpeg", ".png")
-BLOCK = 1_024  # images that are decoded before they are written
-MARK = b"\nraan images "  # stands between the array and its key in a file that `materialise` wrote
-CHECKED = b"\nchecksum "  # before the checksum of the array
-KEY_LENGTH = 64  # of a checksum too
-READ = 1 << 22  # bytes at a time
 
 LARGEST = 2**28
 """Bytes of an image: an archive may state any number, and they would all be unpacked."""
@@ -85,97 +75,6 @@ def pixels(
         for _ in pool.map(fill, range(len(names))):
             pass  # what a thread raised is raised here
     return array
-
-
-def materialise(
-    images: Images,
-    names: Sequence[str],
-    path: str | Path,
-    size: int | Size,
-    *,
-    threads: int | None = None,
-    progress: Progress | None = None,
-) -> UInt8[Tensor, "image 3 height width"]:
-    """The `pixels` of the images named, memory-mapped from an .npy file that is written at the first call.
-
-    A file at the path that was written of the same images (by name and number of bytes) at the same size is used
-    as it is; one of others, or a damaged one, is replaced; one that was not written here is never touched. The
-    file appears whole or not at all. Writing to the tensor changes the copy in memory only.
-    """
-    where = Path(path).expanduser()
-    old = _key(images, names, _height_width(size))  # of files without a checksum, which earlier versions wrote
-    key, recorded = hashlib.sha256(CHECKED + old).hexdigest().encode(), _recorded_key(where)
-    if recorded != old and not (recorded == key and _is_sound(where)):
-        with write_whole(where) as part, part.open("wb") as stream:
-            checked = _Checked(stream)
-            _write(checked, images, names, _height_width(size), threads, progress)
-            stream.write(checked.checksum() + MARK + key)
-    return torch.from_numpy(np.load(where, mmap_mode="c"))
-
-
-class _Checked:
-    """Writes to a stream, and knows the checksum of what was written."""
-
-    def __init__(self, stream: IO[bytes]) -> None:
-        self.stream, self.found = stream, hashlib.sha256()
-
-    def write(self, data: bytes) -> int:
-        """Write to the stream."""
-        self.found.update(data)
-        return self.stream.write(data)
-
-    def checksum(self) -> bytes:
-        """What follows the array in the file."""
-        return CHECKED + self.found.hexdigest().encode()
-
-
-def _write(
-    stream: _Checked,
-    images: Images,
-    names: Sequence[str],
-    size: Size,
-    threads: int | None,
-    progress: Progress | None,
-) -> None:
-    """Write the array block by block: a disk that fills up is an error here, not a crash as in a memory map."""
-    shape = (len(names), 3, *size)
-    np.lib.format.write_array_header_1_0(stream, {"descr": "|u1", "fortran_order": False, "shape": shape})
-    for start in range(0, len(names), BLOCK):
-        block = names[start : start + BLOCK]
-        stream.write(pixels(images, block, size, threads=threads).tobytes())
-        if progress:
-            progress(start + len(block), len(names))
-
-
-def _is_sound(where: Path) -> bool:
-    """Whether the array has the checksum that follows it."""
-    with where.open("rb") as stream:
-        stream.seek(-(len(CHECKED) + len(MARK) + 2 * KEY_LENGTH), os.SEEK_END)
-        end, mark, stated = stream.tell(), stream.read(len(CHECKED)), stream.read(KEY_LENGTH)
-        stream.seek(0)
-        found = hashlib.sha256()
-        while end and (block := stream.read(min(end, READ))):
-            found.update(block)
-            end -= len(block)
-        return mark + stated == CHECKED + found.hexdigest().encode()
-
-
-def _key(images: Images, names: Sequence[str], size: Size) -> bytes:
-    """A hash that is another for other images or another size."""
-    listed = "\n".join(f"{name} {images.bytes_of[name]}" for name in names)
-    return hashlib.sha256(f"{size}\n{listed}".encode()).hexdigest().encode()
-
-
-def _recorded_key(where: Path) -> bytes | None:
-    """The key at the end of the file, if there is one."""
-    if not where.exists():
-        return None
-    with where.open("rb") as stream:
-        stream.seek(max(0, where.stat().st_size - len(MARK) - KEY_LENGTH))
-        mark, key = stream.read(len(MARK)), stream.read()
-    if mark != MARK:
-        raise FileExistsError(f"{where} exists, and is not a file of images written here: choose another path")
-    return key
 
 
 def decode(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:

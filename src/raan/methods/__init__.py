@@ -9,27 +9,21 @@ with needing("raan.methods"):
     from raan.methods.dfr import DFR
     from raan.methods.eor import EOR
     from raan.methods.erm import ERM
-    from raan.methods.exact_raan import ExactRAAN
     from raan.methods.fixed_affinities import FixedAffinities
     from raan.methods.gap_penalty import GapPenalty
     from raan.methods.group_dro import GroupDRO
     from raan.methods.hsic import HSIC
     from raan.methods.irm import IRM
     from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
-    from raan.methods.moap import MOAP
     from raan.methods.network_frontier import NetworkFrontier
     from raan.methods.raan import RAAN
     from raan.methods.rnf import RNF
-    from raan.methods.rnf_proxy import ProxyRNF
-    from raan.methods.sox import SOX
-    from raan.methods.thresholds import Thresholds, fit_thresholds
     from raan.methods.weighted import GroupWeights, Reweighing
 
 METHODS: dict[str, Method | Refit] = {
     # The paper's.
     "Vanilla": ERM(),
     "RNF": RNF(),
-    "RNF (proxy)": ProxyRNF(),
     "Adversarial (DP)": Adversarial("DP"),
     "Adversarial (EO)": Adversarial("EO"),
     "EOR": EOR(scope=Scope.HEAD),
@@ -38,11 +32,7 @@ METHODS: dict[str, Method | Refit] = {
     "IRM": IRM(),
     "RAAN": RAAN(scope=Scope.HEAD),
     "RL-RAAN": RAAN(scope=Scope.MODEL),
-    # Estimators that it leaves open, exact weights, and affinities without a gradient.
-    "RAAN (BSGD)": RAAN(averaging_rate=1.0),
-    "RAAN (SOX)": SOX(),
-    "RAAN (MOAP)": MOAP(),
-    "RAAN (exact)": ExactRAAN(),
+    # Affinities without a gradient.
     "RL-RAAN (fixed affinities)": FixedAffinities(),
     # What of a gain is balancing.
     "Balancing only": RAAN(temperature=float("inf"), scope=Scope.HEAD),
@@ -68,13 +58,10 @@ __all__ = [
     "HSIC",
     "IRM",
     "METHODS",
-    "MOAP",
     "RAAN",
     "RNF",
-    "SOX",
     "Adversarial",
     "CommonThreshold",
-    "ExactRAAN",
     "FixedAffinities",
     "GapPenalty",
     "GroupDRO",
@@ -83,13 +70,10 @@ __all__ = [
     "Memory",
     "Method",
     "NetworkFrontier",
-    "ProxyRNF",
     "Refit",
     "Reweighing",
     "Sampling",
     "Scope",
-    "Thresholds",
-    "fit_thresholds",
     "grid",
     "stack",
 ]

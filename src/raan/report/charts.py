@@ -187,8 +187,9 @@ class Canvas:
     def svg(self) -> Markup:
         """Finish the drawing."""
         return Markup(
-            f'<svg viewBox="0 0 {WIDTH} {self.height}" class="drawing" aria-hidden="true" xmlns="http://www.w3.org/2000/svg" '
-            f'font-size="12" font-family="system-ui, sans-serif">{"".join(self._parts)}</svg>'
+            f'<svg viewBox="0 0 {WIDTH} {self.height}" class="drawing" aria-hidden="true" '
+            f'xmlns="http://www.w3.org/2000/svg" font-size="12" font-family="system-ui, sans-serif">'
+            f"{''.join(self._parts)}</svg>"
         )
 
     def _add(self, part: str) -> None:

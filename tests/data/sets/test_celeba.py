@@ -103,12 +103,6 @@ def test_rows_of_pixels_are_in_the_order_asked(tmp_path: Path) -> None:
     assert grey.tolist() == pytest.approx([200, 40, 200], abs=2)
 
 
-def test_all_images_are_materialised_in_the_order_of_the_rows(tmp_path: Path) -> None:
-    data = celeba(write(tmp_path))
-    array = data.materialise(tmp_path / "faces.npy", (6, 5))
-    assert torch.equal(array, data.pixels(range(5), (6, 5)))
-
-
 def test_features_made_of_the_images_make_a_table(tmp_path: Path) -> None:
     data = celeba(write(tmp_path))
     table = data.table(data.pixels(range(5), 2).flatten(1))
@@ -231,12 +225,3 @@ def test_the_real_attributes_belong_to_their_images(real_data: Path) -> None:
 
     assert accuracy(shift=0) > 0.8
     assert accuracy(shift=1) < 0.62  # 59 % are women
-
-
-@pytest.mark.usefixtures("as_users_call")
-def test_the_real_images_can_be_materialised(real_data: Path, tmp_path: Path) -> None:
-    data = real(real_data)
-    array = data.materialise(tmp_path / "faces.npy", (24, 20))
-    assert array.shape == (10_000, 3, 24, 20)
-    rows = [0, 1_023, 1_024, 9_999]
-    assert torch.equal(array[rows], data.pixels(rows, (24, 20)))

@@ -13,7 +13,7 @@ from torch import Tensor
 
 from raan.data import images as image_files
 from raan.data.download.find import require
-from raan.data.download.remote import Progress, RemoteFile
+from raan.data.download.remote import RemoteFile
 from raan.data.embed import embed_images
 from raan.data.images import Images, Size, open_images
 from raan.data.sets.dataset import About, DataSet, Need, split_at_random
@@ -101,19 +101,6 @@ class Celeba:
         names = self.images.names
         chosen = [names[int(row)] for row in rows]
         return torch.from_numpy(image_files.pixels(self.images, chosen, size, threads=threads))
-
-    def materialise(
-        self,
-        path: str | Path,
-        size: int | Size,
-        *,
-        threads: int | None = None,
-        progress: Progress | None = None,
-    ) -> UInt8[Tensor, "image 3 height width"]:
-        """All images as one memory-mapped tensor, from an .npy file that is written at the first call only."""
-        return image_files.materialise(
-            self.images, self.images.names, path, size, threads=threads, progress=progress
-        )
 
     def table(self, features: ArrayLike | Float[Tensor, "image feature"]) -> Table:
         """A table of features that somebody made of the images, such as an encoder's output."""

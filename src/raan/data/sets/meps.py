@@ -1,24 +1,18 @@
 """MEPS panel 19, 2015: who makes ten or more visits to doctors, hospitals and the like in a year."""
 
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
-from jaxtyping import Float
 
-from raan.data.download.find import find, look, require
+from raan.data.download.find import find, look
 from raan.data.download.remote import Progress, RemoteFile, Url
 from raan.data.sets.dataset import About, DataSet, Need, split_at_random, with_packed
-from raan.data.sets.h181 import read_h181
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.tabular.numbers import Columns, read_numbers
 
 SPLIT = (11_362, 1_200, 3_168)  # train, validation, test rows of the paper and of RNF, which published them
-
-Layout = Literal["published", "panel", "h181"]
 
 NUMERIC = ("AGE", "RACE", "PCS42", "MCS42", "K6SUM42")
 YES_NO = (-1, 1, 2)  # inapplicable, yes, no
@@ -47,27 +41,9 @@ FEATURES = (*NUMERIC, *(f"{column}={code}" for column, codes in CODES.items() fo
 LABEL = "UTILIZATION"
 CLASSES = ("< 10 visits", ">= 10 visits")
 
-PANEL_NAMES = with_packed("meps19_fy2015_mep1_processed.csv", "mep1_processed.csv")
-H181_NAMES = ("h181.ssp", "h181ssp.zip", "h181.dta", "h181dta.zip", "h181.dat", "h181dat.zip", "h181.csv")
-
-
-@dataclass(frozen=True)
-class _Known:
-    """What a layout's file is known to hold, and what its two groups are called."""
-
-    rows: int
-    high: int  # rows of high utilisation
-    white: range
-    attribute_names: tuple[str, str] = ("Non-White", "White")
-
-
-KNOWN: dict[Layout, _Known] = {
-    "published": _Known(15_730, 2_703, range(5_625, 5_626)),
-    # Its race is RACEV2X alone, and so counts Hispanic people who are White as White.
-    "panel": _Known(15_830, 2_718, range(10_498, 10_499), ("not White", "White, Hispanic or not")),
-    # 100 rows more than the published split; up to 60 of them, by the panel's race, can be non-Hispanic White.
-    "h181": _Known(15_830, 2_718, range(5_625, 5_686)),
-}
+ATTRIBUTES = ("Non-White", "White")
+HIGH, WHITE = 2_703, 5_625
+"""Rows of high utilisation and of White people in the published split."""
 
 
 def _file(name: str, sha256: str, size: int) -> RemoteFile:
@@ -99,8 +75,6 @@ ABOUT = About(
         "(Obermeyer et al. 2019).",
         "Rows repeat: 242 distinct rows of the published split stand in train and in test.",
         "The published split has 15,730 of the panel's 15,830 rows; nobody says why 100 are left out.",
-        "The file of the whole panel calls race 1 everybody of White race, Hispanic or not: another attribute, "
-        "66 % against 36 % of the rows.",
         "PCS42, MCS42 and K6SUM42 hold -1 and -9 for people who were not asked, as numbers among the scores.",
         "Home care days that are not known (-9) lower the count of visits, as in the published preprocessing.",
         "The survey's weights (PERWT15F) are not used: the rows are not a sample of the population as they stand.",
@@ -112,96 +86,53 @@ ABOUT = About(
 def meps(
     path: str | Path | None = None,
     *,
-    layout: Layout = "published",
     keep_attribute: bool = True,
-    statements: str | Path | None = None,
     check: bool = True,
     progress: Progress | None = None,
 ) -> Table:
     """MEPS panel 19 with its 138 published features, unscaled: AGE, RACE, three scores, 133 one-hot columns.
 
-    Layout "published" is the split of the RNF paper, three CSV files whose rows follow each other as
-    train, validation, test (`meps_split` gives the rows of each); "panel" the whole panel as one CSV file of
-    raw codes; "h181" AHRQ's own file as SAS transport, Stata, fixed-width text (with its published
-    programming statements, SAS or Stata, beside it or by path) or CSV, zipped or not, with AIF360's
-    preprocessing. The path is the file or its folder. Only the published split can be fetched.
+    The rows are those of the split that the RNF paper published, three CSV files whose rows follow each other as
+    train, validation, test (`meps_split` gives the rows of each). The path is their folder, or one of them; files
+    that are not there are fetched.
 
-    A file whose numbers of rows, of high utilisation and of White people are not the known ones is
-    refused, unless `check` is False. Without `keep_attribute` RACE is no feature.
+    Files whose numbers of rows, of high utilisation and of White people are not the known ones are refused, unless
+    `check` is False. Without `keep_attribute` RACE is no feature.
     """
-    match layout:
-        case "published":
-            columns = _read_published(path, check, progress)
-        case "panel":
-            columns = _read_panel(path)
-        case "h181":
-            columns = _read_h181(path, statements)
-        case _:
-            raise ValueError(f"layout is {layout!r}, expected one of {', '.join(map(repr, KNOWN))}")
+    columns = _read_published(path, check, progress)
     if check:
-        _check_known(columns, layout)
-    return _table(columns, layout, keep_attribute)
-
-
-def meps_split() -> Split:
-    """The published split, the same for every seed: rows of `meps(layout="published")`."""
-    train, validation, test = torch.split(torch.arange(sum(SPLIT)), list(SPLIT))
-    return Split(train, validation, test)
-
-
-def _table(columns: Columns, layout: Layout, keep_attribute: bool) -> Table:
-    """The published features, made one-hot where they are still codes, with label and attribute."""
-    features = columns if FEATURES[-1] in columns else _one_hot(columns)
+        _check_known(columns)
     names = [name for name in FEATURES if keep_attribute or name != "RACE"]
-    # The panel's race is another one, and must not pass for RACE.
-    called = {"RACE": "RACEV2X=1"} if layout == "panel" else {}
     return Table.of(
-        np.stack([features[name] for name in names], axis=1),
+        np.stack([columns[name] for name in names], axis=1),
         columns[LABEL],
         columns["RACE"],
         class_names=CLASSES,
-        attribute_names=KNOWN[layout].attribute_names,
-        feature_names=tuple(called.get(name, name) for name in names),
+        attribute_names=ATTRIBUTES,
+        feature_names=tuple(names),
         name="meps",
     )
 
 
-def _check_known(columns: Columns, layout: Layout) -> None:
-    """Refuse columns that cannot be the real file's."""
-    known = KNOWN[layout]
+def meps_split() -> Split:
+    """The published split, the same for every seed: rows of `meps()`."""
+    train, validation, test = torch.split(torch.arange(sum(SPLIT)), list(SPLIT))
+    return Split(train, validation, test)
+
+
+def _check_known(columns: Columns) -> None:
+    """Refuse columns that cannot be the real files'."""
     found = (
-        ("rows", len(columns[LABEL]), range(known.rows, known.rows + 1)),
-        (f"rows of {CLASSES[1]}", int(columns[LABEL].sum()), range(known.high, known.high + 1)),
-        (f"rows of attribute {known.attribute_names[1]}", int(columns["RACE"].sum()), known.white),
+        ("rows", len(columns[LABEL]), sum(SPLIT)),
+        (f"rows of {CLASSES[1]}", int(columns[LABEL].sum()), HIGH),
+        (f"rows of attribute {ATTRIBUTES[1]}", int(columns["RACE"].sum()), WHITE),
     )
     for what, count, expected in found:
-        if count not in expected:
-            bounds = " to ".join(dict.fromkeys((f"{expected[0]:,}", f"{expected[-1]:,}")))
+        if count != expected:
             raise ValueError(
-                f"MEPS in the layout {layout!r} has {count:,} {what}, expected {bounds}: "
-                "it is incomplete or was changed. check=False takes it as it is"
+                f"MEPS has {count:,} {what}, expected {expected:,}: it is incomplete or was changed. check=False "
+                "takes it as it is"
             )
-
-
-def _one_hot(columns: Columns) -> Columns:
-    """The published features from the codes of the categorical columns."""
-    hot = {name: columns[name] for name in NUMERIC}
-    for column, codes in CODES.items():
-        _check_codes(column, columns[column], codes)
-        hot |= {f"{column}={code}": (columns[column] == code).astype(float) for code in codes}
-    return hot
-
-
-def _check_codes(column: str, values: Float[np.ndarray, "row"], codes: tuple[int, ...]) -> None:
-    strange = ~np.isin(values, codes)
-    if strange.any():
-        row = int(strange.argmax())
-        raise ValueError(
-            f"MEPS: {column} is {values[row]:g} in row {row}, expected one of {', '.join(map(str, codes))}"
-        )
-
-
-# The three layouts.
 
 
 def _read_published(path: str | Path | None, check: bool, progress: Progress | None) -> Columns:
@@ -235,28 +166,10 @@ def _check_published(where: Path, columns: Columns) -> None:
             )
 
 
-def _read_panel(path: str | Path | None) -> Columns:
-    """The codes of the whole panel, under the names of the published features."""
-    advice = (
-        "Get it by hand: Dataset/mep1_processed.csv of chenzhenpeng18/ICSE24-Multi-Attribute-Fairness on GitHub."
-    )
-    theirs = {"SEX": "sex", "RACE": "race", LABEL: "Probability"}
-    needed = [theirs.get(name, name) for name in (*NUMERIC, *CODES, LABEL)]
-    columns = read_numbers(require("meps", PANEL_NAMES, path, advice), needed)
-    ours = {name: columns[theirs.get(name, name)] for name in (*NUMERIC, *CODES, LABEL)}
-    return ours | {"SEX": ours["SEX"] + 1}  # 0 male and 1 female there, 1 and 2 in the survey
-
-
-def _read_h181(path: str | Path | None, statements: str | Path | None) -> Columns:
-    """The codes of panel 19 in AHRQ's own file."""
-    advice = "Get it by hand: https://meps.ahrq.gov/mepsweb/data_files/pufs/h181ssp.zip (13,303,652 bytes)."
-    return read_h181(require("meps", H181_NAMES, path, advice), statements)
-
-
 # The published rows, split anew for each seed in the published sizes: one split would hide its own luck.
 DATASET = DataSet(
     "meps",
     split_at_random(meps, SPLIT),
-    ("path", "sizes", "layout", "keep_attribute", "statements"),
+    ("path", "sizes", "keep_attribute"),
     about=ABOUT,
 )
