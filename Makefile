@@ -42,7 +42,7 @@ results: $(READY)  ## the numbers of the docs, from the committed results
 	$(BIN)/python -m docs.results
 
 bench: $(READY)  ## what is measured, and against whom
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m reproduce
 
 clean:
 	rm -rf .venv

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
-from benchmarks import frontier
 from raan.fairness.aims import AIMS
-from raan.report.pictures import draw
+from reproduce import frontier
+from reproduce.figures.draw import draw
 
 DOCS = Path(__file__).parent
 SHOWN = ("plain + threshold", "reweighing + threshold", "linear programme", "OxonFair", "FairFrontier")

@@ -14,20 +14,20 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import celeba_end_to_end, celeba_page, frontier
-from benchmarks.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 from raan.fairness.aims import MEASURES
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
 from raan.report.measures import spread, two_places
 from raan.report.outline import readings_of
-from raan.report.pictures import told
 from raan.report.reading import Reading, level, lost
 from raan.report.sheets import in_paper
 from raan.report.text import markdown_report
 from raan.report.words import headline, sureness
 from raan.studies import FOLDER
 from raan.study.study import read_study
+from reproduce import celeba_end_to_end, celeba_page, frontier
+from reproduce.figures.draw import told
+from reproduce.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 
 ROOT = Path(__file__).parents[1]
 RESULTS, PAGES = ROOT / "results", ROOT / "docs" / "results"

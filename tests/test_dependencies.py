@@ -23,7 +23,7 @@ BEYOND = {
     "raan.fit.averaged",
     "raan.report.drawn",
     "raan.report.figures",
-    "raan.report.pictures",
+    "reproduce.figures.draw",
 }
 """Modules in those rooms that are imported within functions, once an extra is known to be there."""
 OPTIONAL = {"timm", "huggingface_hub", "transformers"}

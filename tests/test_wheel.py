@@ -45,7 +45,7 @@ def test_the_source_distribution_holds_the_package_its_tests_and_what_they_read(
     with tarfile.open(built[1]) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {f"src/{name}" for name in sources()} < names
-    for folder in ("tests", "docs", "benchmarks", "results"):
+    for folder in ("tests", "docs", "reproduce", "results"):
         here = {
             file.relative_to(ROOT).as_posix()
             for file in (ROOT / folder).rglob("*")

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import ablations
+from reproduce import ablations
 
 ROOT = Path(__file__).parents[2]
 
@@ -20,7 +20,7 @@ def table_2():
 
 
 def test_the_page_is_what_the_command_writes():
-    assert ablations.PAGE.read_text(encoding="utf-8") == ablations.written(), "run python -m benchmarks.ablations"
+    assert ablations.PAGE.read_text(encoding="utf-8") == ablations.written(), "run python -m reproduce.ablations"
 
 
 def test_the_shares_of_one_class_are_those_of_the_last_counts():

@@ -6,8 +6,8 @@ import re
 import numpy as np
 import pytest
 
-from benchmarks import celeba_end_to_end, celeba_page
 from raan.fairness.metrics import accuracy, worst_group_accuracy
+from reproduce import celeba_end_to_end, celeba_page
 
 
 def lines(missing=0):

@@ -14,8 +14,8 @@ import pytest
 from scipy import stats
 
 import recomputed as again
-from benchmarks import frontier, promise
-from benchmarks.reweighting import AIMS, DROPS, METRICS, RIVAL, read, summaries
+from reproduce import frontier, promise
+from reproduce.reweighting import AIMS, DROPS, METRICS, RIVAL, read, summaries
 
 README = Path(__file__).parents[2] / "README.md"
 PAPER = README.parent / "docs" / "the-papers-tables.md"

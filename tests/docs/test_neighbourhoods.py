@@ -7,8 +7,8 @@ from statistics import fmean, stdev
 import numpy as np
 import pytest
 
-from benchmarks import neighbourhoods, neighbourhoods_told
-from benchmarks.mixtures import MIXTURES, Rows, correlated, few, natural
+from reproduce import neighbourhoods, neighbourhoods_told
+from reproduce.mixtures import MIXTURES, Rows, correlated, few, natural
 
 ROOT = Path(__file__).parents[2]
 
@@ -33,7 +33,7 @@ def source(rows=3000):
 def test_the_page_is_what_the_command_writes():
     expected = neighbourhoods_told.written()
     assert neighbourhoods_told.PAGE.read_text(encoding="utf-8") == expected, (
-        "run python -m benchmarks.neighbourhoods --table"
+        "run python -m reproduce.neighbourhoods --table"
     )
 
 

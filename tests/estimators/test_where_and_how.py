@@ -9,8 +9,8 @@ from crowd import crowd
 from pretend_device import pretended
 from raan import RAANClassifier, load
 from raan.errors import InputError, InputTypeError
-from raan.models.resnet import resnet18
 from raan.training.checkpoint import Checkpoint
+from reproduce.resnet import resnet18
 
 pytestmark = pytest.mark.usefixtures("as_users_call")
 

@@ -556,11 +556,11 @@ class TestCommand:
         assert "68 of 68 runs" in done.stdout
         assert json.loads((tmp_path / "out.explain.json").read_text())["weights"]
 
-    def test_a_picture_has_no_plan_to_show(self, tmp_path):
+    def test_a_picture_of_the_paper_is_not_run_here(self, tmp_path):
         file = write(tmp_path, 'kind = "toy"\n')
-        done = raan("study", file, "--dry-run")
+        done = raan("study", file)
         assert done.returncode == 2
-        assert "has no plan to show" in said(done)
+        assert "which `python -m reproduce.figures` computes" in said(done)
 
     def test_a_bad_file_is_one_paragraph_and_exit_code_2(self, study_file):
         study_file.write_text(STUDY.replace("rows = 400", "row = 400"))

@@ -1,4 +1,4 @@
-"""Carry out a study file: a table or a figure of the paper, or a comparison of one's own."""
+"""Run a study file: a table of the paper, or a comparison of one's own."""
 
 from __future__ import annotations
 
@@ -41,16 +41,13 @@ def study(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but errors.")] = False,
 ) -> None:
-    """Carry out a study; killed at any moment and started again, it goes on where it was."""
+    """Run a study. Rerunning an interrupted study resumes it."""
     with waiting(f"reading {file}", quiet), needing("raan study"):
         from raan.study.study import read_study
 
         plan = read_study(file)
-    if plan.kind != "comparison" and dry_run:
-        raise ValueError(f"{file} draws a picture in one piece and has no plan to show; leave --dry-run out")
     if plan.kind != "comparison":
-        _draw(plan, results or Path("results") / f"{plan.name}.json", quiet, as_json)
-        return
+        raise ValueError(f"{file} is a picture of the paper, which `python -m reproduce.figures` computes")
     path = results or Path("results") / f"{plan.results}.jsonl.gz"
     processes = workers or os.cpu_count() or 1
     if dry_run:
@@ -115,26 +112,6 @@ def _explain(plan: Study, path: Path, quiet: bool) -> None:
 
     with errors.status("explaining: the chosen runs are trained once more") if not quiet else nullcontext():
         explain_results(plan, path)
-
-
-def _draw(plan: Study, path: Path, quiet: bool, as_json: bool) -> None:
-    """A picture of the paper: its numbers as JSON, and the drawing beside them."""
-    from rich.text import Text
-
-    with needing("a study that draws a picture"):
-        from raan.report.pictures import draw, told
-    from raan.study.pictures import carry_out_picture
-
-    with errors.status(Text(plan.title)) if not quiet else nullcontext():
-        content = carry_out_picture(plan, path)
-        picture = path.with_suffix(".png")
-        draw(content, picture)
-    if as_json:
-        console.print_json(data=content)
-    elif not quiet:
-        console.print(f"{plan.title}: the numbers in {path}, drawn in {picture}", highlight=False, markup=False)
-        for line in told(content):
-            console.print(line, highlight=False, markup=False)
 
 
 def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:

@@ -1,4 +1,4 @@
-"""The studies that come with the package: the tables and figures of the paper, and the demo."""
+"""The studies that come with the package: the tables of the paper, equal budgets, ablations, and the demo."""
 
 import tomllib
 from collections.abc import Mapping

@@ -13,10 +13,10 @@ from raan.fairness.rule import Rule
 from raan.methods import METHODS, grid
 from raan.studies import find, read_select
 from raan.study.faults import Source, StudyError, Where, check_keys, check_table
-from raan.study.options import read_options
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]
+"""A comparison, or one of the paper's pictures, which `reproduce.figures` computes by its own [options]."""
 
 MOST_SEEDS, MOST_RUNS = 10_000, 1_000_000
 """A study of more would not end, nor would its plan fit in memory."""
@@ -177,8 +177,8 @@ def _study(source: Source, content: Mapping[str, Any]) -> Study:
                 raise source.fault(Where((), key), "is missing; a comparison needs one at least")
         if (runs := _count_runs(study)) > MOST_RUNS:
             raise source.fault(Where((), "methods"), f"a grid of {runs:,} runs; expected {MOST_RUNS:,} at most")
-    else:
-        read_options(source, kind, study.options)  # what is wrong with them is an error with its line
+        if study.options:
+            raise source.fault(Where((), "options"), "stated; a comparison has none")
     return replace(study, report=_report(source, content.get("report", {}), study))
 
 

@@ -1,1 +1,0 @@
-"""What is measured, and against whom: `make bench`."""

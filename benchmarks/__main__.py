@@ -1,6 +1,0 @@
-"""Every benchmark, one after the other."""
-
-from benchmarks import steps, weights
-
-weights.main()
-steps.main()

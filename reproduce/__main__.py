@@ -1,0 +1,6 @@
+"""Every benchmark, one after the other."""
+
+from reproduce import steps, weights
+
+weights.main()
+steps.main()
