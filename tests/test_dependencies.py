@@ -18,14 +18,8 @@ EXTRAS = {name: needs for name, needs in PROJECT["optional-dependencies"].items(
 CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
 FLOOR = tuple(next(each["source_modules"] for each in CONTRACTS if each["type"] == "forbidden"))
 """The rooms that a light install has."""
-BEYOND = {
-    "raan.fit.networks",
-    "raan.fit.averaged",
-    "raan.report.drawn",
-    "raan.report.figures",
-    "reproduce.figures.draw",
-}
-"""Modules in those rooms that are imported within functions, once an extra is known to be there."""
+BEYOND: set[str] = set()
+"""Modules in those packages that are imported within functions, once an extra is known to be there."""
 OPTIONAL = {"timm", "huggingface_hub", "transformers"}
 """What is used where the user has it, or comes with an extra's own dependencies."""
 DEV = next(need for need in PROJECT["optional-dependencies"]["dev"] if need.startswith("raan["))

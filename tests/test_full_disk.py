@@ -82,8 +82,8 @@ def test_a_fit_or_a_choice_without_room_for_its_folder_is_refused_before_anythin
 
 
 def test_a_folder_that_outgrows_the_disk_leaves_nothing(fitted, disk, monkeypatch):
-    small = disk(1000)
-    monkeypatch.setattr("raan.cli.outcome.ROOM", 0)  # as where others fill the disk meanwhile
+    small = disk(300)
+    monkeypatch.setattr("raan.cli.outcome.SPACE", 0)  # as where others fill the disk meanwhile
     done = raan("choose", fitted / "fair", *CHOICE, "--out", small / "fairer")
     assert done.returncode == 2
     assert "No space left on device" in said(done)

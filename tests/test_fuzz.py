@@ -53,7 +53,7 @@ class Door(NamedTuple):
 
 
 ESTIMATORS: dict[str, tuple[type, dict[str, Any]]] = {
-    "AANReweighting": (raan.AANReweighting, {"estimator": LogisticRegression(), "min_count": 2}),
+    "AANReweighting": (raan.AANReweighting, {"estimator": LogisticRegression()}),
     "FairFrontier": (raan.FairFrontier, {"estimator": LogisticRegression(), "min_count": 2}),
     "RAANClassifier": (raan.RAANClassifier, {"hidden_layer_sizes": (3,), "epochs": 1, "random_state": 0}),
 }

@@ -115,16 +115,15 @@ def test_an_installation_is_light_and_its_commands_and_estimators_work(built, tm
     people(tmp_path / "people.csv")
     columns = ("--label", "hired", "--attribute", "sex")
     assert command("--version").stdout == f"raan {raan.__version__}\n"
-    fitted = command(
+    command(
         "fit", "people.csv", *columns, "--ignore", "id", "--out", "fair", "--minutes", 0.3, codes=(0, 1)
     )
-    assert " ".join(fitted.stderr.split()).count('pip install "raan[torch]"') == 1
     command("choose", "fair", "--aim", "worst-group", "--accuracy-drop", 2, "--out", "fairer", codes=(0, 1))
     command("predict", "fairer", "people.csv", "--out", "predicted.csv", "--id", "hired", "sex")
     assert "worst" in command("audit", "predicted.csv", *columns, "--prediction", "prediction").stdout
     command("report", "fair", "--out", "again.html")
     for page in ("fair/report.html", "fairer/report.html", "again.html"):
-        assert "plotly.js" in (tmp_path / page).read_text(encoding="utf-8")
+        assert 'class="drawing"' in (tmp_path / page).read_text(encoding="utf-8")
     said = command("study", "table-2", "--dry-run", codes=(2,)).stderr
     assert said == """error: raan study needs the extra 'torch': pip install "raan[torch]"\n"""
     shown = outside("-c", SCRIPT, python=python, cwd=tmp_path).stdout

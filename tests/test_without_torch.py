@@ -61,7 +61,7 @@ def test_results_are_reported_as_a_page_and_as_tables(tmp_path):
     for options in (("--out", "page.html"), ("--format", "md", "--out", "tables.md")):
         done = without_torch(command, results, *options, cwd=tmp_path)
         assert done.returncode == 0, done.stderr
-    assert (tmp_path / "page.html").stat().st_size > 1e6
+    assert (tmp_path / "page.html").stat().st_size > 2e4
     assert "torch is not installed" in (tmp_path / "tables.md").read_text()
 
 
@@ -100,12 +100,11 @@ def test_a_command_that_needs_torch_says_so_in_one_line(words):
     assert done.stderr == f"""error: raan {words[0]} needs the extra 'torch': pip install "raan[torch]"\n"""
 
 
-def test_figures_as_files_need_the_extra_of_that_name_and_nothing_is_written_without_it(tmp_path):
+def test_figures_as_files_need_no_extra(tmp_path):
     results = write(study(("Vanilla", "RAAN"), ("adam",), seeds=2, candidates=1), tmp_path / "runs.jsonl")
     done = without_torch(COMMAND, "report", results, "--figures", "drawn", cwd=tmp_path)
-    assert done.returncode == 2
-    assert done.stderr == """error: --figures needs the extra 'figures': pip install "raan[figures]"\n"""
-    assert [file.name for file in tmp_path.iterdir()] == ["runs.jsonl"]
+    assert done.returncode == 0, done.stderr
+    assert {file.suffix for file in (tmp_path / "drawn").iterdir()} == {".svg"}
 
 
 def test_a_saved_network_says_what_it_needs_and_is_not_called_damaged(tmp_path):

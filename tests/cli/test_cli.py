@@ -42,7 +42,7 @@ def test_the_demo_on_the_toy_prints_the_table_and_draws_the_trade_off(tmp_path):
         assert words in " ".join(result.stdout.split())
     assert "The attribute is not among the features" in " ".join(result.stdout.split())
     drawn = (tmp_path / "out" / "trade-off.svg").read_text()
-    assert all(f">{name}<" in drawn for name in ("Vanilla", "RAAN (head only)", "RL-RAAN"))
+    assert all(f">{name}<" in drawn for name in ("Vanilla", "RAAN", "RL-RAAN"))
     assert "\x1b" not in result.stdout  # no colours where no one sees them
 
 

@@ -44,7 +44,7 @@ def test_without_options_the_page_is_report_html_and_the_headline_is_said(here: 
 
 def test_quiet_says_nothing(here: Path) -> None:
     assert run(write(SMALL, here / "small.jsonl"), "--quiet", "--out", here / "new" / "a.html").output == ""
-    assert (here / "new" / "a.html").stat().st_size > 1e6
+    assert (here / "new" / "a.html").stat().st_size > 5e4
 
 
 def test_tables_go_to_standard_output_or_to_a_file(here: Path) -> None:
@@ -57,7 +57,7 @@ def test_tables_go_to_standard_output_or_to_a_file(here: Path) -> None:
 
 def test_figures_are_drawn_where_they_are_asked_for(here: Path) -> None:
     result = run(write(SMALL, here / "small.jsonl"), "--format", "md", "--figures", "drawn")
-    assert "Written: 6 figures in drawn" in " ".join(result.output.split())
+    assert "Written: 3 figures in drawn" in " ".join(result.output.split())
     assert Path("drawn/meps-adam-trade-off.svg").is_file()
 
 
@@ -74,13 +74,12 @@ def test_another_aim_and_allowance_choose_anew(here: Path) -> None:
     assert "at most 2 points" in other
 
 
-def test_several_files_and_a_folder_are_one_report(here: Path) -> None:
-    (here / "fit").mkdir()
-    write([line("RAAN", data="adult")], here / "fit" / "results.jsonl")
-    (here / "fit" / "results.explain.json").write_text(json.dumps(explanation("adult")))
+def test_several_files_are_one_report(here: Path) -> None:
+    write([line("RAAN", data="adult")], here / "other.jsonl")
+    (here / "other.explain.json").write_text(json.dumps(explanation("adult")))
     zipped = here / "small.jsonl.gz"
     zipped.write_bytes(gzip.compress(write(SMALL, here / "small.jsonl").read_bytes()))
-    result = run(zipped, "small.jsonl", "fit", "--format", "md")
+    result = run(zipped, "small.jsonl", "other.jsonl", "--format", "md")
     assert "adult, adam: RAAN raises" in result.output
     assert "yes · Female | 220 | 3.10" in result.output
 
@@ -180,8 +179,8 @@ def test_what_is_no_results_file_is_said_plainly(here: Path, name: str, content:
     assert said in str(result.exception)
 
 
-def test_a_folder_without_results_and_a_broken_explanation_are_errors(here: Path) -> None:
-    assert "is a folder without results.jsonl" in str(run(here).exception)
+def test_a_folder_without_an_outcome_and_a_broken_explanation_are_errors(here: Path) -> None:
+    assert "has no outcome.npz: expected one that `raan fit` wrote" in str(run(here).exception)
     results = write(SMALL, here / "small.jsonl")
     for broken in ("{", "{}", '{"format": 2}', '{"format": 1, "maps": [{"data": "x"}]}'):
         (here / "small.explain.json").write_text(broken)

@@ -284,7 +284,7 @@ def test_plain_with_a_threshold_needs_no_groups_and_the_frontier_does():
 def test_the_report_shows_the_thresholds_and_no_path_of_training(finished):
     _, path = finished
     (section,) = outline(load([path])).sections
-    assert section.paths == {}
+    assert section.paths == []
     assert section.chosen.header[3:5] == ("step", "threshold")
     shown = {row[0].text: row[4].text for row in section.chosen.rows}
     assert 0 < float(shown["Plain + threshold"]) < 1
