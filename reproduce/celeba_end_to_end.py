@@ -30,10 +30,8 @@ from raan.data.streams import stream
 from raan.data.table import Table
 from raan.files.write import write_whole
 from raan.methods import ERM, RAAN, GroupDRO, Method, Scope
-from raan.models.model import Model, mlp
+from raan.models.model import Model, Stack, mlp, outputs
 from raan.models.modules import ModuleEncoder
-from raan.models.outputs import outputs
-from raan.models.stack import Stack
 from raan.training.evaluate import embed_table
 from raan.training.stages import first_stage
 from raan.training.train import Schedule, walk

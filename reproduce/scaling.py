@@ -8,10 +8,9 @@ import time
 from pathlib import Path
 
 from raan.study.execute import carry_out
-from raan.study.executor import Executor, in_turn
+from raan.study.executor import Executor, Workers, in_turn
 from raan.study.on_ray import OnRay
 from raan.study.study import read_study
-from raan.study.workers import Workers
 
 STUDY = """
 title = "Scaling"

@@ -13,9 +13,8 @@ from raan.data.split import split, stack
 from raan.fairness.rule import Rule
 from raan.methods import METHODS, Refit, Scope
 from raan.methods import stack as stack_methods
-from raan.models.model import Model, mlp
+from raan.models.model import Model, Stack, mlp
 from raan.models.modules import ModuleEncoder
-from raan.models.stack import Stack
 from raan.neighbourhood.objective import group_objective
 from raan.nn import GroupBatchSampler
 from raan.training.stages import first_stage, second_stage

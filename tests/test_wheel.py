@@ -115,9 +115,7 @@ def test_an_installation_is_light_and_its_commands_and_estimators_work(built, tm
     people(tmp_path / "people.csv")
     columns = ("--label", "hired", "--attribute", "sex")
     assert command("--version").stdout == f"raan {raan.__version__}\n"
-    command(
-        "fit", "people.csv", *columns, "--ignore", "id", "--out", "fair", "--minutes", 0.3, codes=(0, 1)
-    )
+    command("fit", "people.csv", *columns, "--ignore", "id", "--out", "fair", "--minutes", 0.3, codes=(0, 1))
     command("choose", "fair", "--aim", "worst-group", "--accuracy-drop", 2, "--out", "fairer", codes=(0, 1))
     command("predict", "fairer", "people.csv", "--out", "predicted.csv", "--id", "hired", "sex")
     assert "worst" in command("audit", "predicted.csv", *columns, "--prediction", "prediction").stdout

@@ -19,8 +19,7 @@ from torch import Tensor
 
 from raan.data.sets.catalogue import DATA
 from raan.data.table import Table
-from raan.models.model import Architecture
-from raan.models.stack import Stack
+from raan.models.model import Architecture, Stack
 from raan.neighbourhood.pairs import neighbours
 from raan.results.statistics import estimate, summarise
 from raan.study.faults import StudyError

@@ -10,8 +10,7 @@ from jaxtyping import Float, Int
 from raan.data.sets.catalogue import DATA
 from raan.data.sets.dataset import Problem
 from raan.methods.method import Refit, Scope
-from raan.models.model import Architecture, Model
-from raan.models.outputs import outputs
+from raan.models.model import Architecture, Model, outputs
 from raan.results.explanation import map_of, mixing, separability
 from raan.results.statistics import summarise
 from raan.study.faults import StudyError
@@ -19,8 +18,7 @@ from raan.study.plan import Candidate, candidates
 from raan.study.study import Data, Study
 from raan.study.training import ARCHITECTURES, schedule_of
 from raan.training.evaluate import evaluate
-from raan.training.pack import run_pack
-from raan.training.stages import Trained, first_stage
+from raan.training.stages import Trained, first_stage, run_pack
 from raan.training.train import fold, warn_failed
 from reproduce.figures.options import RepresentationOptions
 

@@ -17,8 +17,7 @@ import numpy as np
 
 from raan import fairness
 from raan.errors import is_number
-from raan.fairness.groups import check_lengths, encode_attribute
-from raan.fairness.spelling import check_common, check_size, match_classes
+from raan.fairness.groups import check_common, check_lengths, check_size, encode_attribute, match_classes
 
 __all__ = [
     "UndefinedMetricWarning",

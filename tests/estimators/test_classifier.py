@@ -24,8 +24,7 @@ from raan.data.sets.adult import adult
 from raan.data.split import split
 from raan.estimators import RAANClassifier
 from raan.fairness import count, metrics
-from raan.models.model import Architecture
-from raan.models.stack import Stack
+from raan.models.model import Architecture, Stack
 from raan.training.stages import first_stage
 from raan.training.train import Schedule
 

@@ -14,8 +14,8 @@ from torch import nn
 from crowd import crowd
 from raan import load
 from raan.estimators import RAANClassifier
+from raan.models.model import Stack
 from raan.models.modules import SLICE, ModuleEncoder, embed
-from raan.models.stack import Stack
 
 
 class Tokens(nn.Module):

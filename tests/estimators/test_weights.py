@@ -8,8 +8,7 @@ from crowd import crowd
 from raan.data import Split, Table
 from raan.data.batches import batches
 from raan.estimators import RAANClassifier
-from raan.estimators.fitting import Rows, weighted_scaling
-from raan.estimators.weighted import WeightedERM, WeightedRAAN
+from raan.estimators.fitting import Rows, WeightedERM, WeightedRAAN, weighted_scaling
 from raan.methods import ERM, RAAN
 from raan.methods.method import cross_entropy
 from raan.models.model import linear

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from outcomes import counts_of
-from raan.fairness.bootstrap import Estimate
+from raan.fairness.counts import Estimate
 from raan.fairness.metrics import NAMES
 from raan.fairness.promise import (
     LEVEL,

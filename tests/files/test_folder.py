@@ -27,8 +27,7 @@ from raan import files, load
 from raan.estimators import RAANClassifier
 from raan.files import CorruptModel, Parts, folder
 from raan.files.folder import MANIFEST
-from raan.files.plain import Room, from_json, to_json
-from raan.files.seal import digest, seal
+from raan.files.plain import Room, digest, from_json, seal, to_json
 from systems import posix
 
 

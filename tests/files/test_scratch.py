@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from raan.files.scratch import MARK, scratch
+from raan.files.write import MARK, scratch
 from systems import posix
 
 KILLED = """
 import time
-from raan.files.scratch import scratch
+from raan.files.write import scratch
 with scratch() as folder:
     (folder / "file").write_text("half")
     print(folder, flush=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from batches_of import first_step
 from problems import problem
 from raan.methods import EOR, ERM, HSIC, IRM, RNF, GapPenalty, GroupDRO, GroupWeights, Reweighing
-from raan.methods.gaps import score_gap
+from raan.methods.eor import score_gap
 from raan.methods.hsic import hsic
 from raan.methods.rnf import MIXTURES, SCATTER, partners
 from raan.methods.weighted import group_weights, independence_weights

@@ -9,8 +9,7 @@ import torch
 
 from raan.data import Split, Table, adult, split, stack, toy
 from raan.methods import DFR, IRM, METHODS, RNF, Method, Refit
-from raan.models.model import Model, linear, mlp
-from raan.models.outputs import outputs
+from raan.models.model import Model, linear, mlp, outputs
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 

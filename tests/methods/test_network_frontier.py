@@ -15,8 +15,7 @@ from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import BUDGETS
 from raan.methods import METHODS
-from raan.models.model import mlp
-from raan.models.outputs import outputs, predictions
+from raan.models.model import mlp, outputs, predictions
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 

@@ -8,8 +8,7 @@ from torch import nn
 from raan.data import split, stack
 from raan.data.batches import keep_masks
 from raan.data.streams import stream
-from raan.models.model import linear, mlp
-from raan.models.stack import Stack
+from raan.models.model import Stack, linear, mlp
 from training_tables import small_table
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 import torch
 
-import raan.neighbourhood.rows as rows
+import raan.neighbourhood.stream as rows
 import raan.neighbourhood.stream as stream
 from memory import grown_by
 from problems import problem

@@ -17,8 +17,7 @@ from raan.report.sheets import (
     key_table,
     weight_table,
 )
-from raan.results.budgets import expected
-from raan.results.spending import spend
+from raan.results.spending import expected, spend
 from report.records import as_records, explanation, line, study
 
 

@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from raan.data import toy
-from raan.models.model import Architecture
-from raan.models.stack import Stack
+from raan.models.model import Architecture, Stack
 from raan.study.faults import StudyError
 from raan.study.study import Data, Study
 from reference import neighbourhood as loops

@@ -10,8 +10,7 @@ import torch
 from raan.data import Split, toy
 from raan.methods.method import Scope, cross_entropy
 from raan.methods.raan import RAAN
-from raan.models.model import Architecture
-from raan.models.stack import Stack
+from raan.models.model import Architecture, Stack
 from raan.neighbourhood.objective import sample_objective
 from raan.training import train
 from raan.training.update import Update

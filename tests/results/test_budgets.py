@@ -7,8 +7,7 @@ import pytest
 
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import Rule
-from raan.results.budgets import distinct, expected, only
-from raan.results.spending import SWEPT, spend
+from raan.results.spending import SWEPT, distinct, expected, only, spend
 from raan.results.summary import choose, comparisons, start
 from report.records import as_records, study
 

@@ -15,8 +15,7 @@ from raan.fairness.rule import CONFIDENCE, Rule, margin_of, paired_errors
 from raan.methods import METHODS
 from raan.report.inputs import load
 from raan.report.outline import outline
-from raan.results.packed import pack, unpack
-from raan.results.records import line_of, parse, read
+from raan.results.records import line_of, pack, parse, read, unpack
 from raan.results.summary import choose, comparisons
 from raan.studies import read_rule
 from raan.study.execute import carry_out

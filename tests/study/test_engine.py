@@ -26,10 +26,10 @@ from raan.results.journal import StudyRunning, frame, open_results, read_journal
 from raan.results.records import line_of, lines_of, read
 from raan.studies import find, names, read_rule
 from raan.study.execute import carry_out, run_in_memory
+from raan.study.executor import Workers
 from raan.study.faults import StudyError
 from raan.study.plan import PACK, packs
 from raan.study.study import read_study
-from raan.study.workers import Workers
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update

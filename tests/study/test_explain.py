@@ -7,8 +7,7 @@ import pytest
 from raan.data.sets.catalogue import DATA
 from raan.fairness.rule import Rule
 from raan.methods import METHODS, RAAN, Scope
-from raan.models.model import mlp
-from raan.models.outputs import outputs
+from raan.models.model import mlp, outputs
 from raan.report.inputs import load
 from raan.results.explanation import weights_of
 from raan.results.records import explanation_of, read

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from raan.results.records import read
-from raan.study import workers
+from raan.study import executor as workers
 from raan.study.execute import carry_out
 from raan.study.explain import explain_results
 from raan.study.plan import packs

@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from raan.tabular.bins import as_groups, bin_numbers, find_cuts
 from raan.tabular.columns import Numbers, Words
+from raan.tabular.targets import as_groups, bin_numbers, find_cuts
 
 RNG = np.random.default_rng(0)
 

@@ -10,8 +10,7 @@ from raan.fairness.rule import Rule
 from raan.methods import DFR, ERM, RAAN, Scope
 from raan.models.model import mlp
 from raan.training.evaluate import evaluate
-from raan.training.pack import Candidate, run_pack
-from raan.training.stages import complete, first_stage, second_stage
+from raan.training.stages import Candidate, complete, first_stage, run_pack, second_stage
 from raan.training.train import Schedule
 from training_tables import small_table
 

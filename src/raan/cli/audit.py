@@ -174,7 +174,7 @@ def _groups(sheet: Sheet, names: list[str]) -> tuple[Any, list[str]]:
     """The attribute columns, None where a value is missing, and a note for each that was binned."""
     import numpy as np
 
-    from raan.tabular.bins import as_groups
+    from raan.tabular.targets import as_groups
 
     sheet.check_names(names, "attribute")
     settled = {name: as_groups(name, sheet.settle([name], {})[name]) for name in names}

@@ -80,7 +80,7 @@ def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Stud
 def _run(study: Study) -> list[Record]:
     """The runs of the study, which nothing keeps."""
     from raan.study.execute import run_in_memory
-    from raan.study.workers import Workers
+    from raan.study.executor import Workers
 
     with progress_bar() as bar:
         task = bar.add_task("training", total=None)

@@ -80,9 +80,8 @@ def _with_address(args: list[str]) -> Iterator[str]:
 
 def _executor(processes: int, ray: str) -> Executor:
     """Where the packs are trained."""
-    from raan.study.executor import in_turn
+    from raan.study.executor import Workers, in_turn
     from raan.study.on_ray import OnRay
-    from raan.study.workers import Workers
 
     if ray:
         return OnRay(ray)

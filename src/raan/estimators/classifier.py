@@ -14,11 +14,18 @@ from torch import nn
 
 from raan.errors import InputError, Option
 from raan.estimators import inputs
-from raan.estimators.fitting import Rows, choose_rule, frontier_of, hash_of_training, schedule, train_plainly
+from raan.estimators.fitting import (
+    Rows,
+    WeightedRAAN,
+    choose_rule,
+    frontier_of,
+    hash_of_training,
+    schedule,
+    train_plainly,
+)
 from raan.estimators.network import layer_widths, outputs, settled, start, take_run
 from raan.estimators.prepare import Arguments, new_samples, prepare
 from raan.estimators.settings import Settings, read_settings
-from raan.estimators.weighted import WeightedRAAN
 from raan.fairness.frontier import Frontier
 from raan.methods.method import Scope
 from raan.models.model import Model, Output

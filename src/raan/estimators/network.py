@@ -12,10 +12,8 @@ from torch import Tensor, nn
 from raan.data.streams import stream
 from raan.estimators.fitting import Rows, weighted_scaling
 from raan.estimators.settings import Settings
-from raan.models.encoder import Encoder
-from raan.models.model import Model, Output, Scaling
+from raan.models.model import Encoder, Model, Output, Scaling, Stack
 from raan.models.modules import SLICE, ModuleEncoder, embed, laid_flat
-from raan.models.stack import Stack
 
 CHUNK = 8192
 """Rows at a time, once fitted."""

@@ -17,9 +17,7 @@ from raan.fairness.frontier import Frontier
 from raan.fairness.rule import Rule
 from raan.files import CorruptModel, Parts
 from raan.files.folder import MANIFEST, blame
-from raan.models.encoder import Encoder
-from raan.models.model import Model, Scaling
-from raan.models.stack import Stack
+from raan.models.model import Encoder, Model, Scaling, Stack
 from raan.tabular.preprocessing import Preprocessing
 
 ENCODER = "encoder."

@@ -2,8 +2,7 @@
 
 from raan.fairness.aims import ACCURACY, AIMS, MEASURES, Aim, Measure, read_aim
 from raan.fairness.audit import audit, audit_counts
-from raan.fairness.bootstrap import Estimate, interval
-from raan.fairness.counts import Counts, count, resample
+from raan.fairness.counts import Counts, Estimate, count, interval, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
 from raan.fairness.groups import (
     UNKNOWN,

@@ -9,10 +9,9 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from raan.errors import InputError, Message, Option, is_number, is_whole
-from raan.fairness.bootstrap import Estimate, bracket
-from raan.fairness.counts import Counts, count, resample
+from raan.fairness.counts import Counts, Estimate, bracket, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
-from raan.fairness.groups import Codes, check_lengths, encode_attribute
+from raan.fairness.groups import Codes, check_common, check_lengths, check_size, encode_attribute, match_classes
 from raan.fairness.metrics import (
     NAMES,
     attribute_accuracy,
@@ -23,7 +22,6 @@ from raan.fairness.metrics import (
     true_positive_rate,
     undefined,
 )
-from raan.fairness.spelling import check_common, check_size, match_classes
 
 Measure: TypeAlias = Callable[[np.ndarray], np.ndarray]
 Measured: TypeAlias = Mapping[str, Float[np.ndarray, "*cell 3"]]  # value, low, high

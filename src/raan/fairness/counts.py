@@ -5,10 +5,13 @@ there are attribute values: the last one holds the samples of unknown attribute,
 nowhere else. Any leading axes may stand before the three: points, runs, replicates.
 """
 
-from typing import TypeAlias
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
 Counts: TypeAlias = Float[np.ndarray, "*lead label attribute prediction"]
 
@@ -46,3 +49,103 @@ def resample(
     rows = flat.sum()
     drawn = rng.multinomial(int(rows), flat / max(rows, 1), size=replicates)
     return drawn.astype(np.float64).reshape(replicates, *counts.shape)
+
+
+Balance = Literal["group", "sample"]
+"""The paper's two outer averages: over cells, Eq. (4), or over samples, Eq. (5)."""
+
+
+def cell_counts(
+    label: Int[np.ndarray, "row"], attribute: Int[np.ndarray, "row"], shape: tuple[int, int] | None = None
+) -> Int[np.ndarray, "label group"]:
+    """How many rows each (class, attribute) cell holds; unknown attributes (-1) are in none.
+
+    `shape` is how many classes and groups there are, where these rows may lack some.
+    """
+    known = attribute >= 0
+    classes, groups = shape or (int(label.max()) + 1, max(int(attribute.max()) + 1, 1))
+    cell = label[known] * groups + attribute[known]
+    return np.bincount(cell, minlength=classes * groups).reshape(classes, groups)
+
+
+def has_neighbours(label: Int[np.ndarray, "row"], attribute: Int[np.ndarray, "row"]) -> Bool[np.ndarray, "row"]:
+    """Which rows have a neighbour at all: attribute known, class seen with another attribute value too."""
+    shared = (cell_counts(label, attribute) > 0).sum(1) > 1
+    return np.asarray(shared[label] & (attribute >= 0))
+
+
+def independent_totals(counts: Int[np.ndarray, "label group"]) -> Float[np.ndarray, "label group"]:
+    """N P(y) P(a): the cell totals under which class and attribute are independent."""
+    return np.asarray(counts.sum(1, keepdims=True) * counts.sum(0) / counts.sum())
+
+
+def even_weights(counts: Int[np.ndarray, "label group"], balance: Balance) -> Float[np.ndarray, "label group"]:
+    """The weight of every row of a cell at temperature inf, where anchors share themselves out evenly.
+
+    "sample": each anchor gives 1, Eq. (5). "group": each cell's anchors give the same total, Eq. (4).
+    """
+    size = counts.astype(np.float64)
+    total = size if balance == "sample" else (counts > 0) * size.sum() / max((counts > 0).sum(), 1)
+    share = total / np.maximum(size.sum(1, keepdims=True) - size, 1)
+    return np.asarray(share.sum(1, keepdims=True) - share)
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its confidence interval; nan where it is undefined."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        """'85.3% [84.9, 85.7]', of fixed width so that columns of them align."""
+        if math.isnan(self.value):
+            return "undefined"
+        if math.isnan(self.low):
+            return f"{_percent(self.value)}% [no interval]"
+        return f"{_percent(self.value)}% [{_percent(self.low)}, {_percent(self.high)}]"
+
+
+def _percent(value: float) -> str:
+    """In percent, with a zero that has no sign: a loss of -0.0 reads as if it were a gain."""
+    return f"{round(100 * value, 1) + 0.0:5.1f}"
+
+
+def interval(
+    values: Float[np.ndarray, "replicate *cell"], confidence: float
+) -> tuple[Float[np.ndarray, "*cell"], Float[np.ndarray, "*cell"]]:
+    """The percentile interval over the replicates in which the value is defined.
+
+    It is nan where more than half of the replicates are undefined: what is left says little.
+    """
+    tail = (1 - confidence) / 2
+    unknown = np.isnan(values)
+    some = np.where(unknown.all(0), 0.0, values)  # numpy warns of a column of nan alone
+    bounds = np.nanquantile(some, [tail, 1 - tail], axis=0)
+    low, high = np.where(unknown.mean(0) > 0.5, np.nan, bounds)
+    return np.asarray(low), np.asarray(high)
+
+
+def estimate(
+    metric: Callable[..., np.ndarray],
+    counts: Float[np.ndarray, "label attribute prediction"],
+    replicates: Float[np.ndarray, "replicate label attribute prediction"],
+    *,
+    confidence: float,
+    min_count: int = 1,
+) -> Float[np.ndarray, "*cell 3"]:
+    """The metric's value, low and high along the last axis; all three nan where the value is undefined.
+
+    Whether a denominator reaches `min_count` is a question to the data, not to each replicate: a group of
+    exactly that size would else be undefined in half of them.
+    """
+    return bracket(metric(counts, min_count=min_count), metric(replicates), confidence)
+
+
+def bracket(
+    value: Float[np.ndarray, "*cell"], replicates: Float[np.ndarray, "replicate *cell"], confidence: float
+) -> Float[np.ndarray, "*cell 3"]:
+    """The value between the low and high of its replicates, along the last axis: value, low, high."""
+    low, high = interval(replicates, confidence)
+    return np.where(np.isnan(value)[..., None], np.nan, np.stack([value, low, high], axis=-1))

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from raan.fairness.aims import MEASURES
-from raan.fairness.bootstrap import Estimate
+from raan.fairness.counts import Estimate
 
 SMALL = 30
 """A group of fewer samples is named as small: the bootstrap understates how little is known of it."""

@@ -16,8 +16,7 @@ import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.aims import ACCURACY, ACCURATE, AIMS, MEASURES, Measure
-from raan.fairness.bootstrap import Estimate, bracket
-from raan.fairness.counts import resample
+from raan.fairness.counts import Estimate, bracket, resample
 from raan.fairness.metrics import NAMES, accuracy, measure, worst_group_accuracy
 from raan.fairness.rule import Rule, Switched
 

@@ -19,9 +19,8 @@ from typing import Any
 from raan._version import __version__
 from raan.errors import InputError, Message, Option
 from raan.files.lock import Locked, lock
-from raan.files.seal import is_sealed, seal
-from raan.files.space import check_space
-from raan.files.write import beside, hidden, left_beside, sync_folder, write_bytes
+from raan.files.plain import is_sealed, seal
+from raan.files.write import beside, check_space, hidden, left_beside, sync_folder, write_bytes
 
 MANIFEST = "raan-folder.json"
 FORMAT = "raan folder"

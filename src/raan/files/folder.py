@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 from raan._version import __version__
 from raan.errors import MissingExtra, needing
-from raan.files.plain import Room, from_json, to_json
-from raan.files.seal import digest, is_sealed, seal
+from raan.files.plain import Room, digest, from_json, is_sealed, seal, to_json
 from raan.files.write import write_bytes
 
 MANIFEST = "raan-model.json"

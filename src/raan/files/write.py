@@ -7,14 +7,71 @@ import re
 import secrets
 import shutil
 import stat
+import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from io import FileIO
 from pathlib import Path
 
 from raan.files.lock import lock, release
-from raan.files.scratch import scratch
-from raan.files.space import check_space
+
+
+def check_space(place: Path, needed: int) -> None:
+    """Raise an OSError that names the place if the disk below it has fewer bytes left; it may not exist yet."""
+    there = next(folder for folder in (place, *place.absolute().parents) if folder.exists())
+    total, free = room(there)
+    if total and free < needed:  # some network folders report 0 of 0
+        raise OSError(errno.ENOSPC, f"{needed:,} bytes are needed, the disk has {free:,} free", str(place))
+
+
+def room(place: Path) -> tuple[int, int]:
+    """The bytes that the disk has, and those that this user may still write: some are kept for root."""
+    if not hasattr(os, "statvfs"):
+        disk = shutil.disk_usage(place)
+        return disk.total, disk.free
+    found = os.statvfs(place)
+    free = found.f_bfree if os.geteuid() == 0 else found.f_bavail
+    return found.f_blocks * found.f_frsize, free * found.f_frsize
+
+
+PREFIX = "raan-"
+
+MARK = "raan-scratch.lock"
+"""The file in each that its process holds the lock of; a folder without it is not ours to remove."""
+
+
+@contextmanager
+def scratch() -> Iterator[Path]:
+    """A temporary folder, removed in the end; those that killed processes have left are removed first."""
+    _sweep_temporary(Path(tempfile.gettempdir()))
+    with ExitStack() as held:
+        yield _make(held)
+
+
+def _make(held: ExitStack) -> Path:
+    """A new folder with its lock."""
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+        held.callback(shutil.rmtree, folder, ignore_errors=True)
+        with suppress(FileNotFoundError):  # swept away before the lock was taken
+            held.enter_context(lock(folder / MARK, wait=True, needed=False))
+            return folder
+
+
+def _sweep_temporary(place: Path) -> None:
+    """Remove the folders of this user whose lock nobody holds."""
+    for mark in place.glob(f"{PREFIX}*/{MARK}"):
+        with suppress(OSError):
+            # In a folder that all may write to, another's mark could be a link to anywhere.
+            if mark.parent.lstat().st_uid == _user() and not mark.is_symlink():
+                with lock(mark):
+                    shutil.rmtree(mark.parent, ignore_errors=True)
+
+
+def _user() -> int:
+    """Whose process this is; Windows has no such number, and files there are of user 0."""
+    return os.getuid() if hasattr(os, "getuid") else 0
+
 
 LONGEST = 120
 """Names of more bytes are not repeated in those of the files beside them: file systems allow 143 or 255 in all."""

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from raan.fairness.aims import AIMS, MEASURES
 from raan.fairness.audit import audit_counts
-from raan.fairness.bootstrap import Estimate
+from raan.fairness.counts import Estimate
 from raan.fit.outcome import Outcome
 from raan.fit.words import inputs, verdict
 from raan.results.records import versions

@@ -12,12 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from raan.errors import in_shell, spell
-from raan.fairness.cells import cell_counts
+from raan.fairness.counts import cell_counts
 from raan.fit.rows import Rows
 from raan.frontier.decide import Counted, Judge
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.search import Tried
-from raan.wrap.fitting import fit_weighted
+from raan.wrap import fit_weighted
 
 FOLDS = 3
 """In how many parts rows are left out."""

@@ -17,8 +17,8 @@ from raan.fairness.counts import Counts
 from raan.fairness.metrics import NAMES, Metrics, metrics
 from raan.fairness.promise import Promise, Status, Verdict, check_against_plain
 from raan.fairness.rule import BUDGETS, Rule, Switched
-from raan.files.archive import check_archive
 from raan.files.folder import CorruptModel, blame
+from raan.files.plain import check_archive
 from raan.fit.inspect import GroupScores, Probe
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.search import Tried

@@ -16,8 +16,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from raan.fairness.groups import UNKNOWN
-from raan.wrap.fitting import fit_weighted, last_step, stratified_folds
-from raan.wrap.parallel import in_parallel
+from raan.wrap import fit_weighted, in_parallel, last_step, stratified_folds
 
 Factorisation = Literal["chain", "joint"]
 """q as P(y|x) P(a|x,y), a model of the class and one of the attribute within each class; or as one model of

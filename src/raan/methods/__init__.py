@@ -7,16 +7,14 @@ with needing("raan.methods"):
     from raan.methods.adversarial import Adversarial
     from raan.methods.common_threshold import CommonThreshold
     from raan.methods.dfr import DFR
-    from raan.methods.eor import EOR
+    from raan.methods.eor import EOR, GapPenalty
     from raan.methods.erm import ERM
-    from raan.methods.fixed_affinities import FixedAffinities
-    from raan.methods.gap_penalty import GapPenalty
     from raan.methods.group_dro import GroupDRO
     from raan.methods.hsic import HSIC
     from raan.methods.irm import IRM
     from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
     from raan.methods.network_frontier import NetworkFrontier
-    from raan.methods.raan import RAAN
+    from raan.methods.raan import RAAN, FixedAffinities
     from raan.methods.rnf import RNF
     from raan.methods.weighted import GroupWeights, Reweighing
 

@@ -12,9 +12,7 @@ from raan.data.split import Split
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.methods.method import Refit, Scope, hyperparameter
-from raan.models.model import Model
-from raan.models.outputs import outputs
-from raan.models.stack import Stack
+from raan.models.model import Model, Stack, outputs
 from raan.neighbourhood.estimator import Dial
 
 REFITS = 10

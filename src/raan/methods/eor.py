@@ -1,17 +1,51 @@
-"""EOR and RL-EOR (Bechavod & Ligett 2017): cross-entropy with a penalty on unequal odds."""
+"""EOR (Bechavod and Ligett 2017), and penalties on gaps of any kind."""
 
 from dataclasses import dataclass
+from typing import Literal
 
 import torch
-from jaxtyping import Float
+from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.batches import Batch
-from raan.methods.gaps import score_gap
-from raan.methods.method import Memory, Method, Scope, cross_entropy, hyperparameter
-from raan.methods.terms import dial
+from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
+from raan.methods.terms import dial, membership, same
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Dial
+
+Notion = Literal["DP", "EO"]
+"""Demographic parity: alike over all samples; equalized odds: alike within each class."""
+
+NOTIONS = {"DP": "demographic parity", "EO": "equalized odds"}
+
+
+def score_gap(
+    score: Float[Tensor, "run batch label"],
+    label: Int[Tensor, "run batch"],
+    attribute: Int[Tensor, "run batch"],
+    notion: Notion,
+) -> Float[Tensor, "run"]:
+    """The gap of DP, or the sum of the true and the false positives' gaps of EO; the mean over the classes."""
+    of_class = membership(label, score.shape[-1], score)
+    if notion == "DP":
+        return _mean_gap(score, torch.ones_like(score), attribute).mean(-1)
+    return (_mean_gap(score, of_class, attribute) + _mean_gap(score, 1 - of_class, attribute)).mean(-1)
+
+
+def _mean_gap(
+    score: Float[Tensor, "run batch label"],
+    among: Float[Tensor, "run batch label"],
+    attribute: Int[Tensor, "run batch"],
+) -> Float[Tensor, "run label"]:
+    """The largest difference of two groups' mean scores among some samples, 0 if the batch has no two groups."""
+    group = same(attribute).to(score)
+    count = group @ among
+    # Each sample carries its group's mean: the extremes over samples are those over groups.
+    mean = group @ (among * score) / count.clamp(min=1)
+    present = count > 0
+    highest = torch.where(present, mean, -torch.inf).amax(-2)
+    lowest = torch.where(present, mean, torch.inf).amin(-2)
+    return torch.where(present.any(-2), highest - lowest, 0)
 
 
 @dataclass(frozen=True)
@@ -35,3 +69,23 @@ def log_odds(logit: Float[Tensor, "*lead label"]) -> Float[Tensor, "*lead label"
     """The log of each class's probability over that of all others together."""
     itself = torch.eye(logit.shape[-1], dtype=torch.bool, device=logit.device)
     return logit - logit.unsqueeze(-2).masked_fill(itself, -torch.inf).logsumexp(-1)
+
+
+@dataclass(frozen=True)
+class GapPenalty(Method):
+    """Cross-entropy plus weight times the groups' gap in mean probability, overall (DP) or within classes (EO)."""
+
+    notion: Notion = "DP"
+    weight: Dial = hyperparameter(0.5, grid=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0))
+    scope: Scope = Scope.MODEL
+
+    def __post_init__(self) -> None:
+        """An unknown notion is an error too."""
+        super().__post_init__()
+        check_choice("notion", self.notion, NOTIONS)
+
+    def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
+        """Mean cross-entropy of each run's batch plus the weighted gap."""
+        logit = model(batch.features, batch.keep).logit
+        gap = score_gap(logit.softmax(-1), batch.label, batch.attribute, self.notion)
+        return cross_entropy(logit, batch.label).mean(-1) + dial(self.weight, gap) * gap, memory

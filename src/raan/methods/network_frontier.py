@@ -15,8 +15,7 @@ from raan.data.table import Table
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import BUDGETS, CONFIDENCE, Rule, margin_of
 from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute, hyperparameter
-from raan.models.model import Model
-from raan.models.outputs import outputs
+from raan.models.model import Model, outputs
 from raan.neighbourhood.estimator import Dial
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ def _decide(train: _Part, validation: _Part, test: _Part, most_lost: float, grou
     """The classes of one run's validation and test rows under the weights of every aim and allowance."""
     from raan.frontier.decide import Judge, decide
     from raan.frontier.estimator import PARTS
-    from raan.wrap.fitting import stratified_folds
+    from raan.wrap import stratified_folds
 
     chain = _fit_attribute(train, groups)
     judging, judged = (_posterior(chain, part) for part in (validation, test))

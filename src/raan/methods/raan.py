@@ -90,3 +90,17 @@ class RAAN(Method):
     def log_kept(self, batch: Batch, memory: Memory) -> Float[Tensor, "run batch"] | None:
         """The log of what each anchor keeps of its old average; None: 1 - averaging_rate."""
         return None
+
+
+@dataclass(frozen=True)
+class FixedAffinities(RAAN):
+    """RAAN of the whole model along the first term of Eq. (6) alone: each batch's pair weights are constants.
+
+    They still follow the embedding from batch to batch; only their derivative is left out.
+    """
+
+    scope: Scope = Scope.MODEL
+
+    def compared(self, embedding: Float[Tensor, "run batch dim"]) -> Float[Tensor, "run batch dim"]:
+        """The embedding as a constant."""
+        return embedding.detach()

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from itertools import pairwise
+from typing import NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import torch
@@ -12,9 +13,80 @@ from torch import Tensor
 from raan.data.batches import gather
 from raan.data.streams import stream
 from raan.data.table import Table
-from raan.models.encoder import Encoder
 from raan.models.modules import computing
-from raan.models.stack import Stack
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """From features to an embedding; its numbers are a row of parameters for each run, handed in at every call."""
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each of its parameters has, in the order in which they are kept."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """How many units dropout may silence."""
+        ...
+
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "parameter"]:
+        """Starting values for one run."""
+        ...
+
+    def __call__(
+        self,
+        parameters: Sequence[Tensor],
+        inputs: Float[Tensor, "run batch input"],
+        keep: Float[Tensor, "run batch unit"] | None = None,
+    ) -> Float[Tensor, "run batch output"]:
+        """The embedding, from the parameters ([run, size] each, as in `sizes`)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Stack:
+    """Linear layers with ReLU and dropout between them, none after the last; one width is the identity.
+
+    A stack is a shape: its numbers are a row of parameters for each run, handed in at every call.
+    """
+
+    widths: tuple[int, ...]
+
+    @property
+    def sizes(self) -> list[int]:
+        """How many numbers each layer's weight and bias have, in the order in which they are kept."""
+        return [size for inputs, outputs in pairwise(self.widths) for size in (inputs * outputs, outputs)]
+
+    @property
+    def units(self) -> int:
+        """How many units dropout may silence."""
+        return sum(self.widths[1:-1])
+
+    def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "parameter"]:
+        """Starting values for one run: uniform within one over the root of the layer's inputs, as torch's."""
+        layers = [
+            rng.uniform(-(inputs**-0.5), inputs**-0.5, (inputs + 1) * outputs)
+            for inputs, outputs in pairwise(self.widths)
+        ]
+        return np.concatenate([np.zeros(0), *layers])
+
+    def __call__(
+        self,
+        parameters: Sequence[Tensor],
+        inputs: Float[Tensor, "run batch input"],
+        keep: Float[Tensor, "run batch unit"] | None = None,
+    ) -> Float[Tensor, "run batch output"]:
+        """The stack's output, from its layers' parameters ([run, size] each, as in `sizes`)."""
+        signal = inputs
+        masks = None if keep is None else torch.split(keep, list(self.widths[1:-1]), dim=-1)
+        for layer, (width_in, width_out) in enumerate(pairwise(self.widths)):
+            if layer:
+                signal = signal.relu()
+                signal = signal if masks is None else signal * masks[layer - 1]
+            weight = parameters[2 * layer].view(-1, width_in, width_out)
+            signal = torch.baddbmm(parameters[2 * layer + 1].unsqueeze(1), signal, weight)
+        return signal
 
 
 class Output(NamedTuple):
@@ -134,3 +206,33 @@ def _scaling(features: Float[Tensor, "row feature"]) -> tuple[Tensor, Tensor]:
     stays = ((numbers == 0) | (numbers == 1)).all(0) | (numbers.std(0) == 0)
     centre = numbers.mean(0).masked_fill(stays, 0)
     return centre.to(features), numbers.std(0).masked_fill(stays, 1).to(features)
+
+
+CHUNK = 1 << 20
+"""Numbers at a time: enough for a full-rate matrix product, few enough to stay near the processor."""
+
+
+@torch.no_grad()
+def outputs(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Output:
+    """Embedding and logits of each run's rows, without dropout."""
+    parts = [model(gather(table.features, chunk)) for chunk in _chunks(table, rows)]
+    return Output(*(torch.cat(part, dim=1) for part in zip(*parts, strict=True)))
+
+
+@torch.no_grad()
+def predictions(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Int[Tensor, "run row"]:
+    """The likeliest class of each run's rows, without dropout; no embedding is kept."""
+    parts = [model(gather(table.features, chunk)).logit.argmax(-1) for chunk in _chunks(table, rows)]
+    return torch.cat(parts, dim=1)
+
+
+@torch.no_grad()
+def logits(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Float[Tensor, "run row label"]:
+    """The logits of each run's rows, without dropout; no embedding is kept."""
+    parts = [model(gather(table.features, chunk)).logit for chunk in _chunks(table, rows)]
+    return torch.cat(parts, dim=1)
+
+
+def _chunks(table: Table, rows: Int[Tensor, "run row"]) -> tuple[Int[Tensor, "run chunk"], ...]:
+    """The rows in parts; few rows at a time where there are many runs or wide features."""
+    return torch.split(rows, max(256, CHUNK // (len(rows) * table.features.shape[-1])), dim=1)

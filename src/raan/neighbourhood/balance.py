@@ -4,7 +4,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raan.fairness.cells import Balance
+from raan.fairness.counts import Balance
 
 __all__ = ["Balance", "anchor_weights", "cell_counts", "has_neighbours", "independent_totals"]
 

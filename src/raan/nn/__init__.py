@@ -3,8 +3,7 @@
 from raan.errors import needing
 
 with needing("raan.nn"):
-    from raan.nn.diagnostics import Diagnostics
-    from raan.nn.loss import RAANLoss
+    from raan.nn.loss import Diagnostics, RAANLoss
     from raan.nn.samplers import GroupBatchSampler, IndexedDataset
 
 __all__ = ["Diagnostics", "GroupBatchSampler", "IndexedDataset", "RAANLoss"]

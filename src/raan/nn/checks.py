@@ -8,7 +8,7 @@ from torch import Tensor
 
 from raan.errors import is_whole
 from raan.neighbourhood.balance import has_neighbours
-from raan.nn.columns import Column, check_dense
+from raan.nn.training_set import Column, check_dense
 
 MOST_KEPT = 10_000
 """Batches that may be kept beside the current one."""

@@ -7,9 +7,8 @@ from typing import Any
 from raan.report.measures import NOTHING, percent, settings, two_places, written
 from raan.report.reading import Reading, level
 from raan.report.tables import Cell, Table, table
-from raan.results.budgets import distinct, expected
 from raan.results.regime import BRIEFLY
-from raan.results.spending import spend
+from raan.results.spending import distinct, expected, spend
 from raan.results.summary import Paths, varying
 
 SIZES = (3, 9, 15)

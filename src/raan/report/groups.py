@@ -8,8 +8,7 @@ from functools import partial
 import numpy as np
 from jaxtyping import Float
 
-from raan.fairness.bootstrap import Estimate, estimate
-from raan.fairness.counts import Counts, resample
+from raan.fairness.counts import Counts, Estimate, estimate, resample
 from raan.fairness.metrics import (
     attribute_accuracy,
     false_positive_rate,
@@ -18,8 +17,7 @@ from raan.fairness.metrics import (
 )
 from raan.fairness.rule import Switched
 from raan.fit.outcome import Outcome
-from raan.report.measures import NOTHING, percent, signed
-from raan.report.names import call
+from raan.report.measures import NOTHING, call, percent, signed
 from raan.report.tables import Cell, Tone
 
 CONFIDENCE, QUANTILE = 0.95, 1.96

@@ -1,12 +1,25 @@
 """How rules, numbers and settings are written."""
 
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
 from raan.fairness.rule import Rule
-from raan.report.names import call
 from raan.results.statistics import Estimate
+
+_NUMBER = re.compile(r"[-+]?\d+(\.\d+)?|true|false|[a-z]", re.IGNORECASE)
+_ANSWER = re.compile(r"yes|no", re.IGNORECASE)
+
+
+def call(name: object, column: str, kind: str) -> str:
+    """`Female`, but `sex = 1`, and `hired = yes`; where the column's name is not known, `group 1`, and `yes`."""
+    text = str(name)
+    number, answer = (pattern.fullmatch(text.strip()) is not None for pattern in (_NUMBER, _ANSWER))
+    if column and (number or answer):
+        return f"{column} = {text}"
+    return f"{kind} {text}" if number else text
+
 
 NOTHING = "–"
 """Stands where a number is undefined."""

@@ -13,9 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from raan.files.lock import Locked, lock
-from raan.files.seal import digest
-from raan.files.space import check_space
-from raan.files.write import write_all, write_bytes
+from raan.files.plain import digest
+from raan.files.write import check_space, write_all, write_bytes
 from raan.results.records import CHECKSUM, Record, journal_of, line_of, lines_of, parse, read
 
 ROOM = 2**16

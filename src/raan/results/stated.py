@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raan.files.seal import digest
+from raan.files.plain import digest
 from raan.results.explanation import QUANTILES
 
 

@@ -18,9 +18,15 @@ from raan.errors import InputError, Option
 from raan.fairness.groups import check_lengths
 from raan.reweighting.embedding import embed
 from raan.reweighting.weights import aan_weights
-from raan.wrap.cells import Cells, class_name, read_classes
-from raan.wrap.checks import count_rows, read_weights
-from raan.wrap.fitting import counts_classes_from_zero, fit_weighted
+from raan.wrap import (
+    Cells,
+    class_name,
+    count_rows,
+    counts_classes_from_zero,
+    fit_weighted,
+    read_classes,
+    read_weights,
+)
 
 
 def _estimator_has(name: str) -> Any:

@@ -8,7 +8,7 @@ from raan.data.sets.dataset import Problem
 from raan.methods.method import Refit
 from raan.study.plan import Pack
 from raan.study.training import ARCHITECTURES, problem_of, schedule_of, steps_of
-from raan.training.pack import run_pack
+from raan.training.stages import run_pack
 
 SHORT, LONG = 10, 40
 """Steps that are timed: the difference of the two is steps alone, what they share is looking at the rows."""

@@ -13,11 +13,9 @@ from torch import Tensor
 
 from raan.data.sets.dataset import Problem
 from raan.data.table import Table
-from raan.files.scratch import scratch
-from raan.files.write import write_text
+from raan.files.write import scratch, write_text
 from raan.methods import METHODS, RAAN, Scope
-from raan.models.model import Model
-from raan.models.outputs import outputs
+from raan.models.model import Model, outputs
 from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.results.records import Record, explanation_of, read
 from raan.results.stated import from_text, to_text

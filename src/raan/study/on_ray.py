@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from raan.data.sets.dataset import Problem
-from raan.files.scratch import scratch
+from raan.files.write import scratch
 from raan.results.records import Record
 from raan.study.executor import TRIES, At, Ended, describe
 from raan.study.plan import Pack

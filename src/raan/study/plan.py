@@ -14,14 +14,14 @@ from raan.methods import METHODS, Refit
 from raan.methods.method import alike
 from raan.results.records import Record, hash_of
 from raan.study.study import Data, Entry, Stage, Study
-from raan.training import pack
+from raan.training import stages
 
 PACK = 25
 """Runs that train at once: more cost no less per run, since their numbers leave the processor's cache."""
 
 
 @dataclass(frozen=True)
-class Candidate(pack.Candidate):
+class Candidate(stages.Candidate):
     """One setting of one method of the study."""
 
     entry: Entry = field(kw_only=True)

@@ -24,10 +24,8 @@ from raan.results.records import Record, flatten, hash_of, versions
 from raan.results.thin import worth_keeping
 from raan.study.plan import Pack
 from raan.study.study import Stage
-from raan.training.decided import EVEN, Decided
-from raan.training.pack import run_pack
-from raan.training.path import Point
-from raan.training.stages import Trained, first_stage
+from raan.training.decided import EVEN, Decided, Point
+from raan.training.stages import Trained, first_stage, run_pack
 from raan.training.train import Schedule, State, count_steps, fold
 from raan.training.update import Update
 

@@ -14,7 +14,7 @@ from jaxtyping import Float32, Int
 from raan.data.split import Fractions, Parts, Sizes
 from raan.data.stratified import stratified_split
 from raan.errors import InputError, InputTypeError, Option, is_number, is_whole, needing
-from raan.fairness.cells import cell_counts
+from raan.fairness.counts import cell_counts
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.tabular.columns import Plain, Type, Words
 from raan.tabular.description import Described, describe_columns

@@ -13,10 +13,10 @@ import torch
 from torch import Tensor
 
 from raan.errors import InputError, Option
-from raan.files.archive import check_archive
+from raan.files.plain import check_archive
 from raan.files.write import write_whole
 from raan.methods.method import Memory
-from raan.training.path import Path, Point
+from raan.training.decided import Path, Point
 from raan.training.train import Finish, State
 from raan.training.update import Moments
 

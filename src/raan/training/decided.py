@@ -1,5 +1,7 @@
-"""What a model decides at many common thresholds: the threshold as a dial of every method."""
+"""What models decide at the points of a path, as counts, and the best point so far under a rule."""
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -8,6 +10,8 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.fairness.counts import count
+from raan.fairness.metrics import Metrics, metrics
+from raan.fairness.rule import Rule
 
 EVEN = 0.5
 """The threshold of the likeliest class."""
@@ -113,3 +117,49 @@ def count_decisions(
     moved = (right != held).astype(np.int64)
     switched = count(of.label[:, None], of.attribute[:, None], moved, max(of.classes, 2), of.attributes)[..., 1]
     return Decided(np.full(prediction[0].shape[:2], np.nan), counts[0], counts[1], switched)
+
+
+@dataclass(frozen=True, eq=False)
+class Point:
+    """Where every run stands after so many steps. Rules see the validation rows only."""
+
+    step: int
+    validation_counts: Float[np.ndarray, "run label attribute prediction"]
+    test_counts: Float[np.ndarray, "run label attribute prediction"] | None = None
+    decided: Decided | None = None  # what else may be decided here, as at other thresholds
+
+    @cached_property
+    def validation(self) -> Metrics:
+        """Every run's metrics on its validation rows."""
+        return metrics(self.validation_counts)
+
+    @cached_property
+    def test(self) -> Metrics | None:
+        """Every run's metrics on its test rows, where these are watched."""
+        return None if self.test_counts is None else metrics(self.test_counts)
+
+
+@dataclass(frozen=True)
+class Path:
+    """The points so far, and for each run the parameters at the one that the rule likes best."""
+
+    points: tuple[Point, ...]
+    wish: Float[np.ndarray, "run"]  # the rule's smallest number so far
+    chosen: Float[Tensor, "run parameter"]
+    chosen_step: Int[Tensor, "run"]
+
+
+def extend(path: Path | None, parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> Path:
+    """The path with one more point, or with its first; of equal points the earlier one stays chosen."""
+    reference = point if path is None else path.points[0]
+    wish = rule.wish(point.validation_counts, reference.validation_counts, point.step)
+    steps = torch.full((len(parameters),), point.step, device=parameters.device)
+    if path is None:
+        return Path((point,), wish, parameters, steps)
+    better = torch.from_numpy(np.asarray(wish < path.wish)).to(parameters.device)
+    return Path(
+        (*path.points, point),
+        np.minimum(wish, path.wish),
+        torch.where(better.unsqueeze(-1), parameters, path.chosen),
+        torch.where(better, steps, path.chosen_step),
+    )

@@ -12,10 +12,8 @@ from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.counts import count
 from raan.fairness.metrics import Metrics, metrics
-from raan.models.model import Model
-from raan.models.outputs import logits, outputs, predictions
-from raan.training.decided import Rows, decide_at_thresholds
-from raan.training.path import Point
+from raan.models.model import Model, logits, outputs, predictions
+from raan.training.decided import Point, Rows, decide_at_thresholds
 
 
 def group_counts(

@@ -3,7 +3,9 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import cast
 
+import torch
 from jaxtyping import Float
 from torch import Tensor
 
@@ -11,11 +13,10 @@ from raan.data.split import Split
 from raan.data.table import Table
 from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
-from raan.methods.method import Method, Refit, Scope, no_memory
+from raan.methods.method import Method, Refit, Scope, no_memory, stack
 from raan.models.model import Architecture, Model
-from raan.training.decided import count_decisions
+from raan.training.decided import Path, count_decisions
 from raan.training.evaluate import embed_table
-from raan.training.path import Path
 from raan.training.train import (
     Finish,
     Progress,
@@ -120,3 +121,41 @@ def _refit(
         if decisions is not None:
             at = replace(at, decided=count_decisions(decisions, watch.rows))
         yield State(0, step, here.parameters, moments, no_memory(here), never(model), at)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One configuration of a method."""
+
+    method: Method | Refit
+    learning_rate: float
+    l2: float = 0.0
+
+
+def run_pack(
+    candidates: Sequence[Candidate],
+    start: Model,
+    table: Table,
+    split: Split,
+    seeds: Sequence[int],
+    schedule: Schedule = Schedule(),
+) -> Iterator[State]:
+    """The states of the second stage of all candidates times the seeds, candidates outermost.
+
+    `start` and `split` have a run for each seed. The candidates' methods differ in numbers only (`alike`); their
+    learning rates and penalties take the place of the schedule's. A state's parameters are of the whole model, or
+    of its head where that alone is trained: `complete(start.repeat(len(candidates)), state.parameters)` is the
+    model. Which runs diverged is in `state.failed`.
+    """
+    times = len(candidates)
+    numbers = torch.tensor([(candidate.learning_rate, candidate.l2) for candidate in candidates])
+    rates, penalties = numbers.repeat_interleave(len(seeds), dim=0).unbind(1)
+    methods = [candidate.method for candidate in candidates for _ in seeds]
+    return walk_second_stage(
+        methods[0] if isinstance(methods[0], Refit) else cast(Method, stack(methods)),
+        start.repeat(times),
+        table,
+        Split(*(part.repeat(times, 1) for part in split)),
+        list(seeds) * times,
+        replace(schedule, learning_rate=rates, l2=penalties),
+    )

@@ -17,8 +17,8 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
 from raan.neighbourhood.pairs import dial
+from raan.training.decided import Path, Point, extend
 from raan.training.evaluate import Watch
-from raan.training.path import Path, Point, extend
 from raan.training.update import Moments, Update
 
 Progress = Callable[[int, int], None]

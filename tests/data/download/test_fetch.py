@@ -14,11 +14,10 @@ from types import SimpleNamespace
 import pytest
 
 from raan.data import DataUnavailable
-from raan.data.download import fetch as module
-from raan.data.download.fetch import fetch
-from raan.data.download.find import find
+from raan.data.download import find as module
+from raan.data.download.find import fetch, find
 from raan.data.download.remote import RemoteFile, Url
-from raan.files import space
+from raan.files import write as space
 from systems import posix
 from web import BODY, SHA256
 
@@ -29,7 +28,7 @@ FETCH = """
 import sys
 from raan.data.download.find import find
 from raan.data.download.remote import RemoteFile, Url
-from raan.files import space
+from raan.files import write as space
 address, sha256, size = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
