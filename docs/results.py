@@ -15,6 +15,8 @@ from typing import Any
 import numpy as np
 
 from raan.fairness.aims import MEASURES
+from raan.lab.studies import FOLDER
+from raan.lab.study.study import read_study
 from raan.report.content import Content, Paper
 from raan.report.inputs import load
 from raan.report.measures import spread, two_places
@@ -23,8 +25,6 @@ from raan.report.reading import Reading, level, lost
 from raan.report.sheets import in_paper
 from raan.report.text import markdown_report
 from raan.report.words import headline, sureness
-from raan.studies import FOLDER
-from raan.study.study import read_study
 from reproduce import celeba_end_to_end, celeba_page, frontier
 from reproduce.figures.draw import told
 from reproduce.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from raan.fairness.metrics import Metrics, metrics
-from raan.results.records import Record, read
+from raan.lab.results.records import Record, read
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "ablations.md"

@@ -24,11 +24,11 @@ from torch import Tensor, nn
 
 from raan.data.download.find import cache_folder
 from raan.data.embed import embed_images
-from raan.data.sets.celeba import celeba
 from raan.data.split import Split, split, stack
 from raan.data.streams import stream
 from raan.data.table import Table
 from raan.files.write import write_whole
+from raan.lab.datasets.celeba import celeba
 from raan.methods import ERM, RAAN, GroupDRO, Method, Scope
 from raan.models.model import Model, Stack, mlp, outputs
 from raan.models.modules import ModuleEncoder

@@ -15,8 +15,8 @@ from jaxtyping import Float
 
 from raan.fairness.metrics import accuracy, worst_group_accuracy
 from raan.fairness.rule import Rule
-from raan.results.records import read as read_study
-from raan.results.summary import choose, comparisons
+from raan.lab.results.records import read as read_study
+from raan.lab.results.summary import choose, comparisons
 from raan.training.update import Style
 from reproduce import celeba_end_to_end as study
 

@@ -18,15 +18,15 @@ import torch
 from jaxtyping import Float
 
 from raan import RAANClassifier
-from raan.data.sets.adult import SPLIT as ADULT_SPLIT
-from raan.data.sets.adult import adult
-from raan.data.sets.meps import SPLIT as MEPS_SPLIT
-from raan.data.sets.meps import meps
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
 from raan.estimators.settings import read_settings
 from raan.fairness.metrics import accuracy, worst_group_accuracy
 from raan.fairness.rule import Rule
+from raan.lab.datasets.adult import SPLIT as ADULT_SPLIT
+from raan.lab.datasets.adult import adult
+from raan.lab.datasets.meps import SPLIT as MEPS_SPLIT
+from raan.lab.datasets.meps import meps
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
 from raan.training.stages import first_stage, second_stage

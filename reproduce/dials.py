@@ -8,8 +8,8 @@ from itertools import product
 
 import torch
 
-from raan.data.sets.adult import SPLIT, adult
 from raan.data.split import Split, split, stack
+from raan.lab.datasets.adult import SPLIT, adult
 from raan.methods import ERM, RAAN, Scope
 from raan.methods import stack as pack
 from raan.models.model import mlp

@@ -8,9 +8,9 @@ Nothing is tuned or selected here: it is a first look at what each method does, 
 import sys
 import time
 
-from raan.data.sets.adult import SPLIT, adult
 from raan.data.split import split, stack
 from raan.fairness.metrics import Metrics
+from raan.lab.datasets.adult import SPLIT, adult
 from raan.methods import IRM, METHODS
 from raan.models.model import mlp
 from raan.training.evaluate import evaluate

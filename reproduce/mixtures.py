@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from raan.data.sets.adult import adult
-from raan.data.sets.celeba import celeba
-from raan.data.sets.measuring_hate_speech import IDENTITIES, measuring_hate_speech
-from raan.data.sets.meps import meps
-from raan.data.sets.toy import toy
 from raan.data.streams import stream
+from raan.lab.datasets.adult import adult
+from raan.lab.datasets.celeba import celeba
+from raan.lab.datasets.measuring_hate_speech import IDENTITIES, measuring_hate_speech
+from raan.lab.datasets.meps import meps
+from raan.lab.datasets.toy import toy
 
 
 class Rows(NamedTuple):

@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from raan.results.statistics import estimate
+from raan.lab.results.statistics import estimate
 from reproduce.mixtures import MIXTURES, Mixture
 from reproduce.neighbourhoods import DROPS, EVEN, FAMILIES, FIXED, ROOT, read
 

@@ -26,8 +26,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from raan import FairFrontier
-from raan.data.sets.adult import adult
-from raan.data.sets.meps import meps
 from raan.fairness.aims import AIMS
 from raan.fairness.counts import count
 from raan.fairness.groups import encode_attribute
@@ -35,6 +33,8 @@ from raan.fairness.metrics import Metrics, metrics
 from raan.fairness.rule import Rule
 from raan.frontier.decide import decide
 from raan.frontier.posterior import Recipe, Rows, cross_fit, soften
+from raan.lab.datasets.adult import adult
+from raan.lab.datasets.meps import meps
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "promise.jsonl"

@@ -28,12 +28,12 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.preprocessing import StandardScaler
 
 from raan import aan_weights, metrics
-from raan.data.sets.adult import SPLIT as ADULT_SPLIT
-from raan.data.sets.adult import adult
-from raan.data.sets.meps import SPLIT as MEPS_SPLIT
-from raan.data.sets.meps import meps
 from raan.data.split import split
 from raan.fairness.metrics import metrics as count_metrics
+from raan.lab.datasets.adult import SPLIT as ADULT_SPLIT
+from raan.lab.datasets.adult import adult
+from raan.lab.datasets.meps import SPLIT as MEPS_SPLIT
+from raan.lab.datasets.meps import meps
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "results" / "reweighting.jsonl"

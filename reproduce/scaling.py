@@ -7,10 +7,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from raan.study.execute import carry_out
-from raan.study.executor import Executor, Workers, in_turn
-from raan.study.on_ray import OnRay
-from raan.study.study import read_study
+from raan.lab.study.execute import carry_out
+from raan.lab.study.executor import Executor, Workers, in_turn
+from raan.lab.study.on_ray import OnRay
+from raan.lab.study.study import read_study
 
 STUDY = """
 title = "Scaling"

@@ -8,7 +8,7 @@ import raan
 from commands import raan as run
 from crowd import crowd
 from raan.fairness import AIMS
-from raan.study.study import read_study
+from raan.lab.study.study import read_study
 from report.records import study as records_of
 from report.records import write
 from reweighting.people import people

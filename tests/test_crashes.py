@@ -18,9 +18,9 @@ from crowd import crowd
 from fitted_runs import write_table
 from kills import KILLS, moments, nursery, states
 from raan.files.claim import why_foreign
-from raan.study.execute import carry_out
-from raan.study.explain import explain_results
-from raan.study.study import read_study
+from raan.lab.study.execute import carry_out
+from raan.lab.study.explain import explain_results
+from raan.lab.study.study import read_study
 from web import BODY, SHA256, web  # noqa: F401
 
 STUDY = """
@@ -89,7 +89,9 @@ def test_a_study_that_is_killed_again_and_again_ends_with_the_same_bytes(workers
     carry_out(study, whole / "out.jsonl")
     explain_results(study, whole / "out.jsonl")
     options = ("--workers", workers, "--quiet")
-    with nursery(tmp_path / "nursery", "raan.study.execute", "raan.study.explain", "raan.report.outline") as run:
+    with nursery(
+        tmp_path / "nursery", "raan.lab.study.execute", "raan.lab.study.explain", "raan.report.outline"
+    ) as run:
         for number, row in enumerate(rows_of_moments(study_seconds(run, tmp_path / "timed", options), workers)):
             here = tmp_path / str(number)
             here.mkdir()

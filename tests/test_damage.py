@@ -9,12 +9,12 @@ import pytest
 from commands import raan
 from damage import attempt, check, damages
 from raan.files.claim import MANIFEST, claim, why_foreign
-from raan.results.journal import frame, open_results, read_journal
-from raan.results.records import line_of, read
-from raan.results.stated import from_text, to_text
-from raan.study.execute import carry_out
-from raan.study.explain import explain_results
-from raan.study.study import read_study
+from raan.lab.results.journal import frame, open_results, read_journal
+from raan.lab.results.records import line_of, read
+from raan.lab.results.stated import from_text, to_text
+from raan.lab.study.execute import carry_out
+from raan.lab.study.explain import explain_results
+from raan.lab.study.study import read_study
 
 STUDY = """
 title = "A small one"

@@ -137,5 +137,6 @@ def test_studies_are_in_the_wheel_and_run_anywhere_once_torch_is_there(built, tm
     assert where.startswith(str(tmp_path / "unpacked"))
     shown = outside("-m", "raan", "study", "demo", "--dry-run", cwd=tmp_path, **variables).stdout
     assert "RL-RAAN" in shown
-    names = "import raan.study.study as s, raan.studies as f; [s.read_study(p) for p in f.FOLDER.glob('*.toml')]"
+    names = "from raan.lab import studies; from raan.lab.study.study import read_study; "
+    names += "[read_study(file) for file in studies.FOLDER.glob('*.toml')]"
     outside("-c", names, cwd=tmp_path, **variables)

@@ -6,7 +6,7 @@ The numbers go to results/NAME.json, the drawing to docs/images/NAME.png.
 import sys
 from pathlib import Path
 
-from raan.study.study import read_study
+from raan.lab.study.study import read_study
 from reproduce.figures.draw import draw, told
 from reproduce.figures.run import carry_out_picture
 

@@ -17,13 +17,13 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raan.data.sets.catalogue import DATA
 from raan.data.table import Table
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.results.statistics import estimate, summarise
+from raan.lab.study.faults import StudyError
+from raan.lab.study.study import Study
 from raan.models.model import Architecture, Stack
 from raan.neighbourhood.pairs import neighbours
-from raan.results.statistics import estimate, summarise
-from raan.study.faults import StudyError
-from raan.study.study import Study
 from raan.training.update import Printed
 from reproduce.figures.linear_scraan import Problem, exact_gradient, walk
 from reproduce.figures.options import ConvergenceOptions

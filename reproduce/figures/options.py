@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from raan.study.faults import Source, Where, check_keys
+from raan.lab.study.faults import Source, Where, check_keys
 
 
 @dataclass(frozen=True)

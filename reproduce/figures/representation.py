@@ -7,16 +7,16 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.data.sets.catalogue import DATA
-from raan.data.sets.dataset import Problem
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.datasets.dataset import Problem
+from raan.lab.results.explanation import map_of, mixing, separability
+from raan.lab.results.statistics import summarise
+from raan.lab.study.faults import StudyError
+from raan.lab.study.plan import Candidate, candidates
+from raan.lab.study.study import Data, Study
+from raan.lab.study.training import ARCHITECTURES, schedule_of
 from raan.methods.method import Refit, Scope
 from raan.models.model import Architecture, Model, outputs
-from raan.results.explanation import map_of, mixing, separability
-from raan.results.statistics import summarise
-from raan.study.faults import StudyError
-from raan.study.plan import Candidate, candidates
-from raan.study.study import Data, Study
-from raan.study.training import ARCHITECTURES, schedule_of
 from raan.training.evaluate import evaluate
 from raan.training.stages import Trained, first_stage, run_pack
 from raan.training.train import fold, warn_failed

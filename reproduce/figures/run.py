@@ -4,12 +4,13 @@ import json
 from pathlib import Path
 from typing import Any
 
+from raan._version import versions
 from raan.files.write import write_text
-from raan.results.records import hash_of, versions
-from raan.study.faults import Source
-from raan.study.plan import describe_stage, plain
-from raan.study.study import Entry, Study
-from raan.study.training import one_thread
+from raan.lab.results.records import hash_of
+from raan.lab.study.faults import Source
+from raan.lab.study.plan import describe_stage, plain
+from raan.lab.study.study import Entry, Study
+from raan.lab.study.training import one_thread
 from reproduce.figures.convergence import convergence_content
 from reproduce.figures.options import ConvergenceOptions, RepresentationOptions, ToyOptions, read_options
 from reproduce.figures.representation import representation_content

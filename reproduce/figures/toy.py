@@ -9,14 +9,14 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from raan.data.sets.toy import SHAPE_DIRECTION, toy
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
+from raan.lab.datasets.toy import SHAPE_DIRECTION, toy
+from raan.lab.results.statistics import summarise
 from raan.methods.erm import ERM
 from raan.methods.method import Method
 from raan.methods.raan import RAAN
 from raan.models.model import Model, linear
-from raan.results.statistics import summarise
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from reproduce.figures.options import ToyOptions

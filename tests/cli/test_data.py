@@ -11,9 +11,9 @@ from typer.testing import CliRunner, Result
 
 from raan.cli.data import data_app
 from raan.data.download.remote import RemoteFile, Url
-from raan.data.sets import catalogue
-from raan.data.sets.catalogue import CATALOGUE
-from raan.data.sets.dataset import Need
+from raan.lab.datasets import catalogue
+from raan.lab.datasets.catalogue import CATALOGUE
+from raan.lab.datasets.dataset import Need
 from web import BODY, SHA256, server, web
 
 __all__ = ["server", "web"]
@@ -30,7 +30,7 @@ def small(server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue of one data set, whose file can be fetched; where it will be."""
     file = RemoteFile("set", "file.bin", SHA256, len(BODY), (Url(f"{server}/good"),))
     monkeypatch.setattr(
-        "raan.data.sets.catalogue.CATALOGUE",
+        "raan.lab.datasets.catalogue.CATALOGUE",
         {"set": replace(CATALOGUE["adult"], name="set", needs=(Need.of(file),))},
     )
     return cache / "set" / "file.bin"

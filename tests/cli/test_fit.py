@@ -13,9 +13,9 @@ import pytest
 from commands import ENVIRONMENT, RAAN, people, raan, said
 from fitted_runs import table_of, write_table
 from raan import load
-from raan.data.sets.adult import COLUMNS
 from raan.files.claim import MANIFEST, claim
 from raan.fit.outcome import Outcome
+from raan.lab.datasets.adult import COLUMNS
 from raan.tabular.frame import from_frame
 from systems import posix
 

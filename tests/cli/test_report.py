@@ -9,8 +9,8 @@ import typer
 from typer.testing import CliRunner, Result
 
 from raan.cli.report import report
-from raan.study.plan import packs
-from raan.study.study import read_study
+from raan.lab.study.plan import packs
+from raan.lab.study.study import read_study
 from report.records import explanation, line, study, write
 
 pytestmark = pytest.mark.usefixtures("as_users_call")

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from raan.data import Split, split, stack
-from raan.data.sets.adult import SPLIT
+from raan.lab.datasets.adult import SPLIT
 
 
 def lengths(parts: Split) -> list[int]:

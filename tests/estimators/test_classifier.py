@@ -20,10 +20,10 @@ from sklearn.utils.estimator_checks import check_estimator
 
 from crowd import crowd
 from raan.data import Split, Table
-from raan.data.sets.adult import adult
 from raan.data.split import split
 from raan.estimators import RAANClassifier
 from raan.fairness import count, metrics
+from raan.lab.datasets.adult import adult
 from raan.models.model import Architecture, Stack
 from raan.training.stages import first_stage
 from raan.training.train import Schedule

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from batches_of import first_step
+from raan.lab.methods.adversarial import adversary_loss, without_projection
 from raan.methods import Adversarial
-from raan.methods.adversarial import adversary_loss, without_projection
 from raan.methods.terms import with_gradient
 from reference import methods as loops
 

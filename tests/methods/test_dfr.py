@@ -7,9 +7,9 @@ from sklearn.linear_model import LogisticRegression
 
 from raan.data import Split, split, stack
 from raan.fairness.rule import Rule
+from raan.lab.methods.dfr import HELD_OUT, REFITS, draw_balanced, l1_logistic
 from raan.methods import DFR, METHODS, Refit
 from raan.methods import stack as pack
-from raan.methods.dfr import HELD_OUT, REFITS, draw_balanced, l1_logistic
 from raan.models.model import linear, mlp
 from raan.training.stages import second_stage
 from raan.training.train import Schedule

@@ -11,9 +11,9 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from raan import FairFrontier
-from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import BUDGETS
+from raan.lab.datasets.catalogue import DATA
 from raan.methods import METHODS
 from raan.models.model import mlp, outputs, predictions
 from raan.training.stages import first_stage, second_stage

@@ -13,7 +13,8 @@ from memory import grown_by
 from problems import problem
 from raan import aan_weights
 from raan.neighbourhood.balance import anchor_weights
-from raan.neighbourhood.centroids import Certificate, over_centroids, products
+from raan.neighbourhood.centroids import over_centroids, products
+from raan.neighbourhood.certificate import Certificate
 from raan.neighbourhood.stream import WARM, by_cell, directions_of, neighbour_cells
 from reference import neighbourhood as loops
 

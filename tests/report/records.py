@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from raan.results.records import Record
+from raan.lab.results.records import Record
 
 METHODS = {
     # (no, Female), (no, Male), (yes, Female), (yes, Male): the share predicted right that training moves towards.

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from raan.fairness.rule import Rule
+from raan.lab.results.spending import expected, spend
 from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.content import Content
 from raan.report.outline import readings_of
@@ -17,7 +18,6 @@ from raan.report.sheets import (
     key_table,
     weight_table,
 )
-from raan.results.spending import expected, spend
 from report.records import as_records, explanation, line, study
 
 

@@ -5,9 +5,9 @@ import re
 import pytest
 
 from raan.fairness.rule import Rule
+from raan.lab.results.summary import comparisons
 from raan.report.reading import read
 from raan.report.words import caveats, headline, sureness, who_gains
-from raan.results.summary import comparisons
 from report.records import as_records, line, study
 
 

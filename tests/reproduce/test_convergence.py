@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from raan.data import toy
+from raan.lab.study.faults import StudyError
+from raan.lab.study.study import Data, Study
 from raan.models.model import Architecture, Stack
-from raan.study.faults import StudyError
-from raan.study.study import Data, Study
 from reference import neighbourhood as loops
 from reproduce.figures.convergence import (
     Measured,

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from raan.results.explanation import mixing
-from raan.study.faults import StudyError
-from raan.study.study import Data, Entry, Stage, Study
+from raan.lab.results.explanation import mixing
+from raan.lab.study.faults import StudyError
+from raan.lab.study.study import Data, Entry, Stage, Study
 from reproduce.figures.options import RepresentationOptions
 from reproduce.figures.representation import representation_content
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raan.data.table import Table
-from raan.results.explanation import explanation, map_of, separability, weights_of
+from raan.lab.results.explanation import explanation, map_of, separability, weights_of
 from raan.reweighting.weights import aan_weights
 from raan.tabular.encoding import OneHot, Standardised
 from raan.tabular.preprocessing import Preprocessing

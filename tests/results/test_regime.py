@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from raan.data.sets.adult import adult
-from raan.data.sets.catalogue import DATA
-from raan.data.sets.meps import meps
-from raan.results.regime import KEPT, WORDS, conditions, regime_of, regime_of_all
+from raan.lab.datasets.adult import adult
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.datasets.meps import meps
+from raan.lab.results.regime import KEPT, WORDS, conditions, regime_of, regime_of_all
 from raan.tabular.frame import from_frame
 from report.records import as_records, line
 

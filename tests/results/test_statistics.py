@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from raan.results.statistics import difference, estimate, holm
+from raan.lab.results.statistics import difference, estimate, holm
 
 
 def test_the_estimate_is_the_mean_the_sample_deviation_and_the_t_interval_of_the_books():

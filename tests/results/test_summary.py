@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raan.fairness.rule import LAST, Rule
-from raan.results.summary import baseline, choose, comparisons, paired, start, varying
+from raan.lab.results.summary import baseline, choose, comparisons, paired, start, varying
 from report.records import as_records, line, study
 
 

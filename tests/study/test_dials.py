@@ -12,17 +12,17 @@ import pytest
 
 from raan.fairness.metrics import accuracy, metrics
 from raan.fairness.rule import CONFIDENCE, Rule, margin_of, paired_errors
+from raan.lab.results.records import line_of, pack, parse, read, unpack
+from raan.lab.results.summary import choose, comparisons
+from raan.lab.studies import read_rule
+from raan.lab.study.execute import carry_out
+from raan.lab.study.explain import explain_results
+from raan.lab.study.faults import StudyError
+from raan.lab.study.plan import candidates, packs
+from raan.lab.study.study import read_study
 from raan.methods import METHODS
 from raan.report.inputs import load
 from raan.report.outline import outline
-from raan.results.records import line_of, pack, parse, read, unpack
-from raan.results.summary import choose, comparisons
-from raan.studies import read_rule
-from raan.study.execute import carry_out
-from raan.study.explain import explain_results
-from raan.study.faults import StudyError
-from raan.study.plan import candidates, packs
-from raan.study.study import read_study
 
 STUDY = """
 seeds = 2

@@ -17,19 +17,19 @@ import numpy as np
 import pytest
 
 from commands import installed_raan, raan, said
-from raan.data.sets.catalogue import DATA
 from raan.fairness.metrics import metrics
 from raan.fairness.rule import Rule
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.results.journal import StudyRunning, frame, open_results, read_journal
+from raan.lab.results.records import line_of, lines_of, read
+from raan.lab.studies import find, names, read_rule
+from raan.lab.study.execute import carry_out, run_in_memory
+from raan.lab.study.executor import Workers
+from raan.lab.study.faults import StudyError
+from raan.lab.study.plan import PACK, packs
+from raan.lab.study.study import read_study
 from raan.methods import RAAN, Scope
 from raan.models.model import mlp
-from raan.results.journal import StudyRunning, frame, open_results, read_journal
-from raan.results.records import line_of, lines_of, read
-from raan.studies import find, names, read_rule
-from raan.study.execute import carry_out, run_in_memory
-from raan.study.executor import Workers
-from raan.study.faults import StudyError
-from raan.study.plan import PACK, packs
-from raan.study.study import read_study
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from raan.training.update import Update
@@ -306,8 +306,8 @@ class TestInterruptions:
         """A limit on the size of files stands for a full disk: the system takes a part of what is written."""
         script = """
 import resource, sys
-from raan.results.journal import open_results
-from raan.results.records import read
+from raan.lab.results.journal import open_results
+from raan.lab.results.records import read
 records = read(sys.argv[1])
 with open_results(sys.argv[2]) as results:
     results.append(records[:1])
@@ -347,7 +347,7 @@ with open_results(sys.argv[2]) as results:
     @posix
     def test_two_processes_on_one_file_are_refused(self, tmp_path):
         path = tmp_path / "out.jsonl"
-        script = "import sys, time; from raan.results.journal import open_results\n"
+        script = "import sys, time; from raan.lab.results.journal import open_results\n"
         script += "with open_results(sys.argv[1]): print(flush=True); time.sleep(60)"
         child = subprocess.Popen([sys.executable, "-c", script, path], stdout=subprocess.PIPE)
         try:

@@ -4,17 +4,17 @@ import json
 
 import pytest
 
-from raan.data.sets.catalogue import DATA
 from raan.fairness.rule import Rule
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.results.explanation import weights_of
+from raan.lab.results.records import explanation_of, read
+from raan.lab.results.summary import choose, comparisons
+from raan.lab.study.execute import carry_out
+from raan.lab.study.explain import explain_results
+from raan.lab.study.study import read_study
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import mlp, outputs
 from raan.report.inputs import load
-from raan.results.explanation import weights_of
-from raan.results.records import explanation_of, read
-from raan.results.summary import choose, comparisons
-from raan.study.execute import carry_out
-from raan.study.explain import explain_results
-from raan.study.study import read_study
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from raan.study.execute import carry_out
-from raan.study.executor import in_turn
-from raan.study.study import read_study
+from raan.lab.study.execute import carry_out
+from raan.lab.study.executor import in_turn
+from raan.lab.study.study import read_study
 
 pytest.importorskip("ray")
 
@@ -39,9 +39,9 @@ averaging_rate = 0.5
 KILL_A_WORKER = """
 import os, signal, sys
 from pathlib import Path
-from raan.study import on_ray
-from raan.study.execute import carry_out
-from raan.study.study import read_study
+from raan.lab.study import on_ray
+from raan.lab.study.execute import carry_out
+from raan.lab.study.study import read_study
 
 train, mark = on_ray._train, Path(sys.argv[3])
 

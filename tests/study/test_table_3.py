@@ -4,12 +4,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from raan.data.sets.civil_comments import IDENTITIES
+from raan.lab.datasets.civil_comments import IDENTITIES
+from raan.lab.studies import find
+from raan.lab.study.execute import carry_out
+from raan.lab.study.study import read_study
 from raan.report.inputs import load
 from raan.report.outline import readings_of
-from raan.studies import find
-from raan.study.execute import carry_out
-from raan.study.study import read_study
 
 STUDY = find("table-3-civil-comments")
 

@@ -3,11 +3,11 @@
 import pytest
 import torch
 
+from raan.lab.study.plan import packs
+from raan.lab.study.study import read_study
+from raan.lab.study.training import problem_of, schedule_of, start_of
 from raan.methods import DFR
 from raan.models.model import mlp
-from raan.study.plan import packs
-from raan.study.study import read_study
-from raan.study.training import problem_of, schedule_of, start_of
 from raan.training.stages import first_stage
 
 STUDY = """

@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from raan.results.records import read
-from raan.study import executor as workers
-from raan.study.execute import carry_out
-from raan.study.explain import explain_results
-from raan.study.plan import packs
-from raan.study.study import read_study
+from raan.lab.results.records import read
+from raan.lab.study import executor as workers
+from raan.lab.study.execute import carry_out
+from raan.lab.study.explain import explain_results
+from raan.lab.study.plan import packs
+from raan.lab.study.study import read_study
 
 if sys.platform != "linux":
     pytest.skip("reads /proc, to see which processes are left", allow_module_level=True)

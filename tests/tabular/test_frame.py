@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from raan.data import DataWarning, Loaded, Preprocessing, Rules, from_frame
-from raan.data.sets.adult import COLUMNS
+from raan.lab.datasets.adult import COLUMNS
 
 quiet = pytest.mark.filterwarnings("ignore::raan.data.DataWarning")
 

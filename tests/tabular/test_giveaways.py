@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from raan.data.sets.adult import COLUMNS
 from raan.fairness.groups import encode_label
+from raan.lab.datasets.adult import COLUMNS
 from raan.tabular.giveaways import giveaways
 from raan.tabular.reading import read
 

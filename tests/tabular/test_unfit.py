@@ -7,8 +7,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from raan.data.sets.adult import COLUMNS
 from raan.errors import in_shell
+from raan.lab.datasets.adult import COLUMNS
 from raan.tabular.reading import read
 from raan.tabular.unfit import describe_unfit, look
 

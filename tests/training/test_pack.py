@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from raan.data import adult, split, stack
-from raan.data.sets.adult import SPLIT
 from raan.fairness.rule import Rule
+from raan.lab.datasets.adult import SPLIT
 from raan.methods import DFR, ERM, RAAN, Scope
 from raan.models.model import mlp
 from raan.training.evaluate import evaluate

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-    from raan.data.sets.dataset import About, Need
+    from raan.lab.datasets.dataset import About, Need
 
 data_app = typer.Typer(help="List the data sets that are known, fetch them, check them.")
 
@@ -27,7 +27,7 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 def data(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets: state, size, licence, citation, and what others have got wrong with them."""
     with waiting("looking up"), needing("raan data"):
-        from raan.data.sets.catalogue import CATALOGUE
+        from raan.lab.datasets.catalogue import CATALOGUE
 
     if context.invoked_subcommand is not None:
         return
@@ -42,7 +42,7 @@ def data(context: typer.Context, as_json: Json = False) -> None:
 @data_app.command()
 def fetch(name: Name, as_json: Json = False) -> None:
     """Fetch a data set's files into the cache; or say what to get by hand, and where to put it."""
-    from raan.data.sets import catalogue
+    from raan.lab.datasets import catalogue
 
     found = []
     # What must be got by hand comes last: its error keeps nothing from being fetched.
@@ -60,7 +60,7 @@ def fetch(name: Name, as_json: Json = False) -> None:
 @data_app.command()
 def check(name: Name, as_json: Json = False) -> None:
     """Check that a data set's files are here and, where their checksums are known, as published."""
-    from raan.data.sets import catalogue
+    from raan.lab.datasets import catalogue
 
     findings = [catalogue.check(need) for need in catalogue.look_up(name).needs]
     if as_json:
@@ -83,7 +83,7 @@ def _entry(about: About) -> dict[str, Any]:
     """What is known of a data set, for programs."""
     from dataclasses import asdict
 
-    from raan.data.sets.catalogue import state
+    from raan.lab.datasets.catalogue import state
 
     files = [
         {
@@ -103,7 +103,7 @@ def _table(abouts: list[About]) -> Any:
     """One line for each data set."""
     from rich.table import Table
 
-    from raan.data.sets.catalogue import state
+    from raan.lab.datasets.catalogue import state
 
     table = Table("name", "state", "size", "licence", box=None, pad_edge=False)
     for about in abouts:

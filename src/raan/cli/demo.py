@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
 
     from raan.fairness.aims import Measure
+    from raan.lab.results.records import Record
+    from raan.lab.study.study import Study
     from raan.report.reading import Reading
-    from raan.results.records import Record
-    from raan.study.study import Study
 
 
 MOST_WORKERS = 4
@@ -56,10 +56,10 @@ def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Stud
     from dataclasses import replace
 
     from raan.data.download.find import DataUnavailable
-    from raan.studies import FOLDER
-    from raan.study.plan import packs
-    from raan.study.study import Data, read_study
-    from raan.study.training import problem_of
+    from raan.lab.studies import FOLDER
+    from raan.lab.study.plan import packs
+    from raan.lab.study.study import Data, read_study
+    from raan.lab.study.training import problem_of
 
     study = read_study(FOLDER / "demo.toml")
     adult = replace(study.data[0], options={} if data is None else {"path": str(data)})
@@ -79,8 +79,8 @@ def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Stud
 
 def _run(study: Study) -> list[Record]:
     """The runs of the study, which nothing keeps."""
-    from raan.study.execute import run_in_memory
-    from raan.study.executor import Workers
+    from raan.lab.study.execute import run_in_memory
+    from raan.lab.study.executor import Workers
 
     with progress_bar() as bar:
         task = bar.add_task("training", total=None)
@@ -95,7 +95,7 @@ def _show(reading: Reading) -> None:
     """The table, and what it says in words."""
     from rich.table import Table as Grid
 
-    from raan.results.regime import conditions
+    from raan.lab.results.regime import conditions
 
     shown = _shown()
     data, seeds = reading.comparison.data, len(reading.start.seeds)

@@ -15,9 +15,9 @@ from raan.cli.console import console, errors, progress_bar, waiting, warnings_as
 from raan.errors import needing
 
 if TYPE_CHECKING:
-    from raan.study.execute import Outcome
-    from raan.study.executor import Executor
-    from raan.study.study import Study
+    from raan.lab.study.execute import Outcome
+    from raan.lab.study.executor import Executor
+    from raan.lab.study.study import Study
 
 
 def study(
@@ -43,7 +43,7 @@ def study(
 ) -> None:
     """Run a study. Rerunning an interrupted study resumes it."""
     with waiting(f"reading {file}", quiet), needing("raan study"):
-        from raan.study.study import read_study
+        from raan.lab.study.study import read_study
 
         plan = read_study(file)
     if plan.kind != "comparison":
@@ -80,8 +80,8 @@ def _with_address(args: list[str]) -> Iterator[str]:
 
 def _executor(processes: int, ray: str) -> Executor:
     """Where the packs are trained."""
-    from raan.study.executor import Workers, in_turn
-    from raan.study.on_ray import OnRay
+    from raan.lab.study.executor import Workers, in_turn
+    from raan.lab.study.on_ray import OnRay
 
     if ray:
         return OnRay(ray)
@@ -90,7 +90,7 @@ def _executor(processes: int, ray: str) -> Executor:
 
 def _carry_out(plan: Study, path: Path, executor: Executor, quiet: bool) -> Outcome:
     """Carry out the study, under a bar that counts steps and finished runs."""
-    from raan.study.execute import carry_out
+    from raan.lab.study.execute import carry_out
 
     if quiet:
         return carry_out(plan, path, executor=executor)
@@ -107,7 +107,7 @@ def _carry_out(plan: Study, path: Path, executor: Executor, quiet: bool) -> Outc
 
 def _explain(plan: Study, path: Path, quiet: bool) -> None:
     """Who was weighed how, and what the embeddings look like, for the report."""
-    from raan.study.explain import explain_results
+    from raan.lab.study.explain import explain_results
 
     with errors.status("explaining: the chosen runs are trained once more") if not quiet else nullcontext():
         explain_results(plan, path)
@@ -118,9 +118,9 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    from raan.results.journal import open_results
-    from raan.study.estimate import shares
-    from raan.study.plan import packs
+    from raan.lab.results.journal import open_results
+    from raan.lab.study.estimate import shares
+    from raan.lab.study.plan import packs
 
     planned = packs(plan)
     with open_results(path) as results:
@@ -152,13 +152,13 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
     from rich.table import Table
     from rich.text import Text
 
+    from raan.lab.results.records import read
+    from raan.lab.results.regime import conditions
+    from raan.lab.study.plan import view
     from raan.report.content import Content
     from raan.report.outline import readings_of
     from raan.report.sheets import key_table
     from raan.report.words import headline
-    from raan.results.records import read
-    from raan.results.regime import conditions
-    from raan.study.plan import view
 
     records = view(read(outcome.path), plan)
     for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):

@@ -9,16 +9,16 @@ from raan.errors import needing
 if TYPE_CHECKING:
     from raan.data.download.find import CorruptData, DataUnavailable
     from raan.data.embed import embed_once, embed_texts
-    from raan.data.sets.adult import adult
-    from raan.data.sets.celeba import Celeba, celeba
-    from raan.data.sets.civil_comments import civil_comments
-    from raan.data.sets.comments import Comments
-    from raan.data.sets.environments import Environments, environments
-    from raan.data.sets.measuring_hate_speech import measuring_hate_speech
-    from raan.data.sets.meps import meps, meps_split
-    from raan.data.sets.toy import toy
     from raan.data.stratified import stratified_split
     from raan.data.table import Table
+    from raan.lab.datasets.adult import adult
+    from raan.lab.datasets.celeba import Celeba, celeba
+    from raan.lab.datasets.civil_comments import civil_comments
+    from raan.lab.datasets.comments import Comments
+    from raan.lab.datasets.environments import Environments, environments
+    from raan.lab.datasets.measuring_hate_speech import measuring_hate_speech
+    from raan.lab.datasets.meps import meps, meps_split
+    from raan.lab.datasets.toy import toy
     from raan.tabular.frame import Loaded, from_frame
     from raan.tabular.lines import Layout
     from raan.tabular.media import Media
@@ -58,14 +58,14 @@ __all__ = [
 _NAMES = {
     "raan.data.download.find": ("CorruptData", "DataUnavailable"),
     "raan.data.embed": ("embed_once", "embed_texts"),
-    "raan.data.sets.adult": ("adult",),
-    "raan.data.sets.celeba": ("Celeba", "celeba"),
-    "raan.data.sets.civil_comments": ("civil_comments",),
-    "raan.data.sets.comments": ("Comments",),
-    "raan.data.sets.environments": ("Environments", "environments"),
-    "raan.data.sets.measuring_hate_speech": ("measuring_hate_speech",),
-    "raan.data.sets.meps": ("meps", "meps_split"),
-    "raan.data.sets.toy": ("toy",),
+    "raan.lab.datasets.adult": ("adult",),
+    "raan.lab.datasets.celeba": ("Celeba", "celeba"),
+    "raan.lab.datasets.civil_comments": ("civil_comments",),
+    "raan.lab.datasets.comments": ("Comments",),
+    "raan.lab.datasets.environments": ("Environments", "environments"),
+    "raan.lab.datasets.measuring_hate_speech": ("measuring_hate_speech",),
+    "raan.lab.datasets.meps": ("meps", "meps_split"),
+    "raan.lab.datasets.toy": ("toy",),
     "raan.data.stratified": ("stratified_split",),
     "raan.data.table": ("Table",),
     "raan.tabular.frame": ("Loaded", "from_frame"),

@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 
+from raan._version import versions
 from raan.fairness.aims import AIMS, MEASURES
 from raan.fairness.audit import audit_counts
 from raan.fairness.counts import Estimate
 from raan.fit.outcome import Outcome
 from raan.fit.words import inputs, verdict
-from raan.results.records import versions
 
 
 def escape(text: str) -> str:

@@ -1,77 +1,22 @@
-"""The methods, one small file each. METHODS is a plain dict: a new method is one file and one line."""
+"""What a method is, and the paper's own; the others are in `raan.lab.methods`, and can be had by name here too."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from raan.errors import needing
 
 with needing("raan.methods"):
-    from raan.data.batches import Sampling
-    from raan.methods.adversarial import Adversarial
-    from raan.methods.common_threshold import CommonThreshold
-    from raan.methods.dfr import DFR
-    from raan.methods.eor import EOR, GapPenalty
-    from raan.methods.erm import ERM
-    from raan.methods.group_dro import GroupDRO
-    from raan.methods.hsic import HSIC
-    from raan.methods.irm import IRM
-    from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
-    from raan.methods.network_frontier import NetworkFrontier
-    from raan.methods.raan import RAAN, FixedAffinities
-    from raan.methods.rnf import RNF
-    from raan.methods.weighted import GroupWeights, Reweighing
+    from raan.methods.method import Method, Refit
 
-METHODS: dict[str, Method | Refit] = {
-    # The paper's.
-    "Vanilla": ERM(),
-    "RNF": RNF(),
-    "Adversarial (DP)": Adversarial("DP"),
-    "Adversarial (EO)": Adversarial("EO"),
-    "EOR": EOR(scope=Scope.HEAD),
-    "RL-EOR": EOR(scope=Scope.MODEL),
-    "GroupDRO": GroupDRO(),
-    "IRM": IRM(),
-    "RAAN": RAAN(scope=Scope.HEAD),
-    "RL-RAAN": RAAN(scope=Scope.MODEL),
-    # Affinities without a gradient.
-    "RL-RAAN (fixed affinities)": FixedAffinities(),
-    # What of a gain is balancing.
-    "Balancing only": RAAN(temperature=float("inf"), scope=Scope.HEAD),
-    "RL-Balancing only": RAAN(temperature=float("inf"), scope=Scope.MODEL),
-    "ERM (balanced batches)": ERM(sampling=Sampling.BALANCED),
-    "ERM (group weights)": GroupWeights(),
-    # What needs the first stage only.
-    "Plain + threshold": CommonThreshold(),
-    "FairFrontier": NetworkFrontier(),
-    # Rivals.
-    "Reweighing": Reweighing(),
-    "DFR": DFR(),
-    "HSIC": HSIC(),
-    "DP penalty": GapPenalty("DP"),
-    "EO penalty": GapPenalty("EO", weight=0.1),
-}
-"""Every method by the name that studies and tables give it, with its default settings."""
+if TYPE_CHECKING:
+    from raan.lab.methods import *  # noqa: F403
 
-__all__ = [
-    "DFR",
-    "EOR",
-    "ERM",
-    "HSIC",
-    "IRM",
-    "METHODS",
-    "RAAN",
-    "RNF",
-    "Adversarial",
-    "CommonThreshold",
-    "FixedAffinities",
-    "GapPenalty",
-    "GroupDRO",
-    "GroupUse",
-    "GroupWeights",
-    "Memory",
-    "Method",
-    "NetworkFrontier",
-    "Refit",
-    "Reweighing",
-    "Sampling",
-    "Scope",
-    "grid",
-    "stack",
-]
+__all__ = ["Method", "Refit"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import a method, or METHODS, when it is first asked for."""
+    lab = import_module("raan.lab.methods")
+    if name.startswith("_") or name not in lab.__all__:
+        raise AttributeError(f"module 'raan.methods' has no attribute {name!r}; it has {', '.join(lab.__all__)}")
+    return getattr(lab, name)

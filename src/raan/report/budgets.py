@@ -4,12 +4,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from raan.lab.results.regime import BRIEFLY
+from raan.lab.results.spending import distinct, expected, spend
+from raan.lab.results.summary import Paths, varying
 from raan.report.measures import NOTHING, percent, settings, two_places, written
 from raan.report.reading import Reading, level
 from raan.report.tables import Cell, Table, table
-from raan.results.regime import BRIEFLY
-from raan.results.spending import distinct, expected, spend
-from raan.results.summary import Paths, varying
 
 SIZES = (3, 9, 15)
 """Numbers of configurations that a method might have had."""

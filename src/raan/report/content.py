@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from raan.fairness.rule import Rule
-from raan.results.records import Record
+from raan.lab.results.records import Record
 
 Paper: TypeAlias = Mapping[tuple[str, str, str, str], tuple[float, float]]
 """Means and standard deviations that the paper prints, in percent, by data set, style, method and metric."""

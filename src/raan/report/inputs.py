@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Any
 
 from raan.fairness.rule import Rule
+from raan.lab.results.records import Record, explanation_of, journal_of, read
+from raan.lab.results.stated import from_text
+from raan.lab.studies import find, read_rule
 from raan.report.content import Content
 from raan.report.measures import rule_in_words
-from raan.results.records import Record, explanation_of, journal_of, read
-from raan.results.stated import from_text
-from raan.studies import find, read_rule
 
 _EXPLAINED = ("weights", "maps")
 
@@ -42,8 +42,8 @@ def _source(path: Path, folder: Path) -> Content:
     """The content of a study file, a packaged study, a folder or a results file."""
     if find(path).suffix == ".toml":
         # The one bridge to the engine: which runs are the study's is known by its methods.
-        from raan.study.plan import view
-        from raan.study.study import read_study
+        from raan.lab.study.plan import view
+        from raan.lab.study.study import read_study
 
         study = read_study(path)
         results = _file(folder / f"{study.results}.jsonl.gz")

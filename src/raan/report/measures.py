@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from raan.fairness.rule import Rule
-from raan.results.statistics import Estimate
+from raan.lab.results.statistics import Estimate
 
 _NUMBER = re.compile(r"[-+]?\d+(\.\d+)?|true|false|[a-z]", re.IGNORECASE)
 _ANSWER = re.compile(r"yes|no", re.IGNORECASE)

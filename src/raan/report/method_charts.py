@@ -4,14 +4,14 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from raan.fairness.aims import ACCURACY, Measure
+from raan.lab.results.statistics import estimate
+from raan.lab.results.summary import Choice, Paths, varying
 from raan.report.charts import INK, Canvas, Chart, Key, Numbers, hue, marker, range_of
 from raan.report.measures import group_name, interval, name_cell, settings, signed, spread
 from raan.report.measures import points as in_points
 from raan.report.reading import Reading, aims, course, has_courses, level, trade_off
 from raan.report.tables import Table, table
 from raan.report.words import group_changes
-from raan.results.statistics import estimate
-from raan.results.summary import Choice, Paths, varying
 
 MOST_POINTS = 1500
 """Of a map: more would hide each other, and swell the page."""

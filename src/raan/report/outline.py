@@ -4,6 +4,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from raan.lab.results.records import Record
+from raan.lab.results.regime import WORDS
+from raan.lab.results.summary import BASELINES, comparisons, plain_method
 from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.charts import Chart
 from raan.report.content import Content
@@ -28,9 +31,6 @@ from raan.report.sheets import (
 )
 from raan.report.tables import Table
 from raan.report.words import caveats, headline, sureness, who_gains
-from raan.results.records import Record
-from raan.results.regime import WORDS
-from raan.results.summary import BASELINES, comparisons, plain_method
 
 
 @dataclass(frozen=True)

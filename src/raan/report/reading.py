@@ -9,9 +9,9 @@ from jaxtyping import Float
 
 from raan.fairness.aims import AIMS, Measure
 from raan.fairness.rule import BUDGETS, Rule
-from raan.results.regime import Regime, regime_of_all
-from raan.results.statistics import Difference, Estimate, estimate, holm
-from raan.results.summary import Choice, Comparison, baseline, choose, paired, start
+from raan.lab.results.regime import Regime, regime_of_all
+from raan.lab.results.statistics import Difference, Estimate, estimate, holm
+from raan.lab.results.summary import Choice, Comparison, baseline, choose, paired, start
 
 
 @dataclass(frozen=True, eq=False)

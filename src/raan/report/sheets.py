@@ -5,6 +5,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from raan.fairness.aims import ACCURACY, MEASURES, Measure
+from raan.lab.results.regime import BRIEFLY
+from raan.lab.results.statistics import Difference, Estimate
+from raan.lab.results.summary import Choice, Paths, varying
 from raan.report.content import Paper
 from raan.report.measures import (
     NOTHING,
@@ -22,9 +25,6 @@ from raan.report.measures import (
 from raan.report.reading import Reading, against_others, best, corrected, group_sizes, level, lost, shift
 from raan.report.tables import Cell, Table, Tone, table
 from raan.report.words import group_changes
-from raan.results.regime import BRIEFLY
-from raan.results.statistics import Difference, Estimate
-from raan.results.summary import Choice, Paths, varying
 
 PLAIN = "plain training"
 """The row that all methods start from."""

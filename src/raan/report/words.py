@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping
 
 from raan.fairness.aims import ACCURACY
 from raan.fairness.metrics import undefined
+from raan.lab.results.regime import dial_of
+from raan.lab.results.statistics import Difference
+from raan.lab.results.summary import paired
 from raan.report.budgets import budgets
 from raan.report.measures import group_name, interval, p_value, percent, several, signed
 from raan.report.reading import Reading, against_others, best, cell_rows, corrected, level, shift
-from raan.results.regime import dial_of
-from raan.results.statistics import Difference
-from raan.results.summary import paired
 
 
 def headline(reading: Reading) -> str:

@@ -16,7 +16,7 @@ from jaxtyping import Bool, Float, Int
 from raan.errors import is_number, needing
 from raan.fairness.counts import Balance, cell_counts, even_weights, has_neighbours, independent_totals
 from raan.fairness.groups import Codes, check_lengths, encode_attribute, encode_label, is_tensor
-from raan.neighbourhood.centroids import Certificate, exact_certificate
+from raan.neighbourhood.certificate import Certificate, exact_certificate
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -12,7 +12,7 @@ from raan.data import CorruptData, DataUnavailable
 from raan.data.download import find as module
 from raan.data.download.find import CHUNK, cache_folder, find, find_all, look, require
 from raan.data.download.remote import RemoteFile, Source, Url, Wheel
-from raan.data.sets.adult import FILES
+from raan.lab.datasets.adult import FILES
 from web import BODY, SHA256
 
 

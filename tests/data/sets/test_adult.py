@@ -9,7 +9,7 @@ import torch
 
 from raan.data import CorruptData, Table, adult
 from raan.data.download.remote import RemoteFile
-from raan.data.sets.adult import ABOUT, CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
+from raan.lab.datasets.adult import ABOUT, CATEGORICAL, COLUMNS, FILES, NUMERIC, SPLIT
 
 DATA = """\
 39, State-gov, 77516, Bachelors, 13, Never-married, Sales, Not-in-family, White, Male, 217, 0, 40, Cuba, <=50K

@@ -9,8 +9,8 @@ import pytest
 
 from raan.data import DataUnavailable
 from raan.data.download.remote import RemoteFile, Url
-from raan.data.sets.catalogue import CATALOGUE, DATA, check, fetch, look_up, state
-from raan.data.sets.dataset import About, Need
+from raan.lab.datasets.catalogue import CATALOGUE, DATA, check, fetch, look_up, state
+from raan.lab.datasets.dataset import About, Need
 from web import BODY, SHA256
 
 

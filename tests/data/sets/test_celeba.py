@@ -12,7 +12,7 @@ from PIL import Image
 from sklearn.linear_model import RidgeClassifier
 
 from raan.data import Celeba, DataUnavailable, celeba, split
-from raan.data.sets.celeba import ABOUT, SPLIT, read_attributes, read_partition
+from raan.lab.datasets.celeba import ABOUT, SPLIT, read_attributes, read_partition
 
 NAMES = ("Bangs", "Male", "Smiling", "Wavy_Hair")
 FACES = {  # the attributes in the order of the names, and the official part

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from raan.data import DataUnavailable, civil_comments
-from raan.data.sets.civil_comments import ABOUT, IDENTITIES
+from raan.lab.datasets.civil_comments import ABOUT, IDENTITIES
 
 # Every identity column of the competition's data, in its order.
 COLUMNS = (

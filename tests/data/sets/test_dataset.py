@@ -14,12 +14,12 @@ import torch
 from PIL import Image
 
 from raan.data import embed
-from raan.data.sets.catalogue import DATA
-from raan.data.sets.dataset import Problem
-from raan.data.sets.measuring_hate_speech import EMBEDDING
-from raan.study.plan import Pack
-from raan.study.study import Data, Stage
-from raan.study.training import problem_of
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.datasets.dataset import Problem
+from raan.lab.datasets.measuring_hate_speech import EMBEDDING
+from raan.lab.study.plan import Pack
+from raan.lab.study.study import Data, Stage
+from raan.lab.study.training import problem_of
 
 CELL = 250
 

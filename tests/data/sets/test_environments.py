@@ -10,7 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from raan.data import Table, environments
-from raan.data.sets.environments import SWITCH_PROBABILITIES
+from raan.lab.datasets.environments import SWITCH_PROBABILITIES
 
 cell_counts = st.tuples(*[st.integers(0, 60)] * 4)
 probabilities = st.lists(st.floats(0, 1), min_size=1, max_size=4)

@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from raan.data import Comments, DataUnavailable, environments, measuring_hate_speech
-from raan.data.sets.measuring_hate_speech import ABOUT, EMBEDDING, IDENTITIES
+from raan.lab.datasets.measuring_hate_speech import ABOUT, EMBEDDING, IDENTITIES
 
 CELLS = {  # rows of no hate speech and of hate speech that target the identity
     "black": [1_996, 1_499],

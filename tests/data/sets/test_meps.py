@@ -16,7 +16,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from raan.data import DataUnavailable, Split, Table, meps, meps_split
-from raan.data.sets.meps import ABOUT, CODES, FEATURES, FILES, SPLIT
+from raan.lab.datasets.meps import ABOUT, CODES, FEATURES, FILES, SPLIT
 
 
 @cache
@@ -115,7 +115,7 @@ def test_a_truncated_archive_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_that_is_nowhere_is_asked_for(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     without_sources = tuple(type(file)(file.dataset, file.name, file.sha256, file.size) for file in FILES)
-    monkeypatch.setattr(import_module("raan.data.sets.meps"), "FILES", without_sources)
+    monkeypatch.setattr(import_module("raan.lab.datasets.meps"), "FILES", without_sources)
     with pytest.raises(DataUnavailable, match=r"meps_train.csv of the data set meps was not found"):
         meps()
 

@@ -8,7 +8,7 @@ import torch
 from sklearn.linear_model import LogisticRegression
 
 from raan.data import Table, toy
-from raan.data.sets.toy import COLOUR_DIRECTION, SHAPE_DIRECTION
+from raan.lab.datasets.toy import COLOUR_DIRECTION, SHAPE_DIRECTION
 
 TEMPERATURE = 0.5
 

@@ -17,11 +17,11 @@ from pyarrow.parquet import read_schema
 from torch import Tensor
 
 from raan.data.embed import embed_texts
-from raan.data.sets.dataset import LoadProblem, Options, Problem, leave_out
-from raan.data.sets.environments import environments
 from raan.data.split import Split, stack
 from raan.data.stratified import stratified_split
 from raan.data.table import Table
+from raan.lab.datasets.dataset import LoadProblem, Options, Problem, leave_out
+from raan.lab.datasets.environments import environments
 from raan.tabular.numbers import check_header, csv_lines, number
 
 HELD_OUT = 0.1

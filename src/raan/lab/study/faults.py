@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from raan.studies import names
+from raan.lab.studies import names
 
 
 class StudyError(ValueError):

@@ -11,8 +11,8 @@ from jaxtyping import Float, Int
 
 from raan.fairness.metrics import Metrics, group_accuracy, metrics
 from raan.fairness.rule import Rule
-from raan.results.records import Record
-from raan.results.statistics import Difference, difference
+from raan.lab.results.records import Record
+from raan.lab.results.statistics import Difference, difference
 
 BASELINES = ("Vanilla", "Boosting", "Logistic")
 """The methods that know of no groups, one for each kind of model: what others of the kind are held against."""

@@ -7,12 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
 
-from raan.results.journal import Results, open_results
-from raan.results.records import Record
-from raan.study.executor import Executor, in_turn
-from raan.study.plan import Pack, packs
-from raan.study.study import Study
-from raan.study.training import one_thread, steps_of
+from raan.lab.results.journal import Results, open_results
+from raan.lab.results.records import Record
+from raan.lab.study.executor import Executor, in_turn
+from raan.lab.study.plan import Pack, packs
+from raan.lab.study.study import Study
+from raan.lab.study.training import one_thread, steps_of
 
 Progress = Callable[[int, int, int], None]
 """Called with how many steps are done and of how many, all runs counted, and how many runs are finished."""

@@ -20,9 +20,9 @@ from typing import Any, Protocol, runtime_checkable
 import torch
 
 from raan.files.write import scratch
-from raan.results.records import Record
-from raan.study.plan import Pack
-from raan.study.training import train_pack
+from raan.lab.results.records import Record
+from raan.lab.study.plan import Pack
+from raan.lab.study.training import train_pack
 
 TRIES = 3
 """How often a pack is given to a worker, if each of them is killed."""

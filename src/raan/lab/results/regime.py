@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from raan.results.records import Record
+from raan.lab.results.records import Record
 
 Regime = Literal["input", "unseen"]
 

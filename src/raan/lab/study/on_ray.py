@@ -9,12 +9,12 @@ from typing import Any
 
 import torch
 
-from raan.data.sets.dataset import Problem
 from raan.files.write import scratch
-from raan.results.records import Record
-from raan.study.executor import TRIES, At, Ended, describe
-from raan.study.plan import Pack
-from raan.study.training import first_stage_name, problem_of, start_of, train_pack
+from raan.lab.datasets.dataset import Problem
+from raan.lab.results.records import Record
+from raan.lab.study.executor import TRIES, At, Ended, describe
+from raan.lab.study.plan import Pack
+from raan.lab.study.training import first_stage_name, problem_of, start_of, train_pack
 
 LOCAL = "local"
 """The address that starts Ray here, for the time of the study."""

@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from raan.data.download.find import find, require
 from raan.data.download.remote import Progress, RemoteFile
-from raan.data.sets import adult, celeba, civil_comments, measuring_hate_speech, meps, own_table, toy
-from raan.data.sets.dataset import About, DataSet, Need
+from raan.lab.datasets import adult, celeba, civil_comments, measuring_hate_speech, meps, own_table, toy
+from raan.lab.datasets.dataset import About, DataSet, Need
 
 DATA: dict[str, DataSet] = {
     each.DATASET.name: each.DATASET

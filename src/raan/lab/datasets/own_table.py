@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from raan.data.sets.dataset import DataSet, Options, Problem, leave_out
 from raan.data.split import Split, stack
+from raan.lab.datasets.dataset import DataSet, Options, Problem, leave_out
 from raan.tabular.frame import from_frame
 
 

@@ -3,20 +3,16 @@
 import gzip
 import hashlib
 import json
-import platform
 import re
 import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import lru_cache
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
-from raan._version import __version__
 from raan.fairness.metrics import Metrics, metrics
 from raan.files.plain import digest
 
@@ -78,7 +74,7 @@ class Record:
     `raan.fairness.counts`; the first point is the end of plain training, where all methods start.
 
     Where the threshold is a dial, a point is a step and a threshold, and those are kept that are worth choosing
-    (`raan.results.thin`). `switched` holds for each point how many validation rows of each [label, attribute] are
+    (results/thin.py). `switched` holds for each point how many validation rows of each [label, attribute] are
     right there and wrong at the first point, or the reverse.
     """
 
@@ -141,21 +137,6 @@ def flatten(counts: Float[np.ndarray, "point *cell"]) -> list[list[int]]:
 def hash_of(definition: Mapping[str, Any]) -> str:
     """A short name for what is defined."""
     return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]
-
-
-@lru_cache
-def versions(*more: str) -> dict[str, str]:
-    """The versions of what the numbers may depend on, as far as it is installed."""
-    found = {name: _version(name) for name in ("torch", "numpy", *more)}
-    installed = {name: number for name, number in found.items() if number}
-    return {"raan": __version__, **installed, "python": platform.python_version()}
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
 
 
 def line_of(record: Record) -> str:

@@ -8,8 +8,8 @@ import torch
 
 from raan.data.download.find import find_all
 from raan.data.download.remote import Progress, RemoteFile, Url, Wheel
-from raan.data.sets.dataset import About, DataSet, Need, split_at_random
 from raan.data.table import Table
+from raan.lab.datasets.dataset import About, DataSet, Need, split_at_random
 from raan.tabular.lines import TextFile, rows_of
 
 SPLIT = (33_120, 3_000, 9_102)  # train, validation, test rows of the paper and of RNF

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from raan.data.sets.catalogue import DATA
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.results.records import Record, hash_of
+from raan.lab.study.study import Data, Entry, Stage, Study
 from raan.methods import METHODS, Refit
 from raan.methods.method import alike
-from raan.results.records import Record, hash_of
-from raan.study.study import Data, Entry, Stage, Study
 from raan.training import stages
 
 PACK = 25

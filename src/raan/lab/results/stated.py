@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from raan.files.plain import digest
-from raan.results.explanation import QUANTILES
+from raan.lab.results.explanation import QUANTILES
 
 
 def to_text(content: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ from pathlib import Path
 from raan.files.lock import Locked, lock
 from raan.files.plain import digest
 from raan.files.write import check_space, write_all, write_bytes
-from raan.results.records import CHECKSUM, Record, journal_of, line_of, lines_of, parse, read
+from raan.lab.results.records import CHECKSUM, Record, journal_of, line_of, lines_of, parse, read
 
 ROOM = 2**16
 """Bytes that the disk must have left before anything is trained."""

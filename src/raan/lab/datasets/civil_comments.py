@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from raan.data.download.find import require
-from raan.data.sets.comments import (
+from raan.data.table import UNKNOWN
+from raan.lab.datasets.comments import (
     Comments,
     columns_of,
     comments,
@@ -12,8 +13,7 @@ from raan.data.sets.comments import (
     header,
     read_columns,
 )
-from raan.data.sets.dataset import About, DataSet, Need, with_packed
-from raan.data.table import UNKNOWN
+from raan.lab.datasets.dataset import About, DataSet, Need, with_packed
 
 # The columns whose maximum says how many of the raters saw an identity mentioned (Adragna et al. 2020).
 IDENTITIES: dict[str, tuple[str, ...]] = {

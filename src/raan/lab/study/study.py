@@ -6,13 +6,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeGuard, get_args
 
-from raan.data.sets.catalogue import DATA
 from raan.fairness.aims import AIMS
 from raan.fairness.metrics import NAMES
 from raan.fairness.rule import Rule
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.studies import find, read_select
+from raan.lab.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.methods import METHODS, grid
-from raan.studies import find, read_select
-from raan.study.faults import Source, StudyError, Where, check_keys, check_table
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]

@@ -11,18 +11,18 @@ import numpy as np
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from raan.data.sets.dataset import Problem
 from raan.data.table import Table
 from raan.files.write import scratch, write_text
+from raan.lab.datasets.dataset import Problem
+from raan.lab.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.lab.results.records import Record, explanation_of, read
+from raan.lab.results.stated import from_text, to_text
+from raan.lab.results.summary import choose, comparisons
+from raan.lab.study.plan import Pack, candidates, keep_planned
+from raan.lab.study.study import Data, Study
+from raan.lab.study.training import one_thread, problem_of, start_of, states
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model, outputs
-from raan.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
-from raan.results.records import Record, explanation_of, read
-from raan.results.stated import from_text, to_text
-from raan.results.summary import choose, comparisons
-from raan.study.plan import Pack, candidates, keep_planned
-from raan.study.study import Data, Study
-from raan.study.training import one_thread, problem_of, start_of, states
 from raan.training.stages import complete
 
 

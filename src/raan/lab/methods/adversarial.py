@@ -10,7 +10,7 @@ from torch.nn.functional import normalize
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.eor import NOTIONS, Notion
+from raan.lab.methods.eor import NOTIONS, Notion
 from raan.methods.method import (
     Memory,
     Method,

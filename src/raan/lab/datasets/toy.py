@@ -3,8 +3,8 @@
 import numpy as np
 import torch
 
-from raan.data.sets.dataset import DataSet, split_at_random
 from raan.data.table import Table
+from raan.lab.datasets.dataset import DataSet, split_at_random
 
 SHAPE_DIRECTION = (0.0, 1.0)  # the normal of the boundary between the shapes, from circles to triangles
 COLOUR_DIRECTION = (1.0, 0.0)  # from red to blue

@@ -16,9 +16,9 @@ from raan.data.download.find import require
 from raan.data.download.remote import RemoteFile
 from raan.data.embed import embed_images
 from raan.data.images import Images, Size, open_images
-from raan.data.sets.dataset import About, DataSet, Need, split_at_random
 from raan.data.split import Split
 from raan.data.table import Table
+from raan.lab.datasets.dataset import About, DataSet, Need, split_at_random
 from raan.tabular.lines import open_text
 
 # Train, validation and test images of the whole set of 202,599. The paper says 194,599 train; what is left

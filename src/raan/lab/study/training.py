@@ -14,16 +14,17 @@ from typing import Any, cast
 import numpy as np
 import torch
 
-from raan.data.sets.catalogue import DATA
-from raan.data.sets.dataset import Problem
+from raan._version import versions
 from raan.fairness.rule import BUDGETS, LAST, Rule
 from raan.files.write import write_whole
+from raan.lab.datasets.catalogue import DATA
+from raan.lab.datasets.dataset import Problem
+from raan.lab.results.records import Record, flatten, hash_of
+from raan.lab.results.thin import worth_keeping
+from raan.lab.study.plan import Pack
+from raan.lab.study.study import Stage
 from raan.methods.method import Refit
 from raan.models.model import Architecture, Model, linear, mlp
-from raan.results.records import Record, flatten, hash_of, versions
-from raan.results.thin import worth_keeping
-from raan.study.plan import Pack
-from raan.study.study import Stage
 from raan.training.decided import EVEN, Decided, Point
 from raan.training.stages import Trained, first_stage, run_pack
 from raan.training.train import Schedule, State, count_steps, fold

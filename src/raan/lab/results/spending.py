@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from raan.fairness.aims import Measure
 from raan.fairness.metrics import accuracy
 from raan.fairness.rule import HAIR, Rule
-from raan.results.summary import Paths, choose
+from raan.lab.results.summary import Paths, choose
 
 
 def distinct(candidates: Sequence[Mapping[str, Any]]) -> list[int]:

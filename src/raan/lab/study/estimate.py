@@ -4,10 +4,10 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from raan.data.sets.dataset import Problem
+from raan.lab.datasets.dataset import Problem
+from raan.lab.study.plan import Pack
+from raan.lab.study.training import ARCHITECTURES, problem_of, schedule_of, steps_of
 from raan.methods.method import Refit
-from raan.study.plan import Pack
-from raan.study.training import ARCHITECTURES, problem_of, schedule_of, steps_of
 from raan.training.stages import run_pack
 
 SHORT, LONG = 10, 40

@@ -10,8 +10,8 @@ from torch import Tensor
 
 from raan.data.download.find import require
 from raan.data.download.remote import RemoteFile
-from raan.data.sets.comments import Comments, columns_of, comments, draw_environments, header, read_columns
-from raan.data.sets.dataset import About, DataSet, Need
+from raan.lab.datasets.comments import Comments, columns_of, comments, draw_environments, header, read_columns
+from raan.lab.datasets.dataset import About, DataSet, Need
 
 # The columns of which one suffices: half of the annotators or more saw that target.
 IDENTITIES: dict[str, tuple[str, ...]] = {
