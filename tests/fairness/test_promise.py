@@ -51,6 +51,13 @@ def test_a_claim_is_kept_not_confirmed_or_contradicted_by_standard_errors(short,
     assert (claim.note == "") == (status is Status.KEPT)
 
 
+def test_a_gain_is_kept_only_if_it_exceeds_chance():
+    for error, status in ((0.06, Status.KEPT), (0.062, Status.NOT_CONFIRMED), (0.2, Status.NOT_CONFIRMED)):
+        claim = Claim("aim", "gain", "above 0", Estimate(0.1, 0.0, 0.2), -0.1, error, gain=True)
+        assert claim.status is status
+        assert claim.note == ("" if status is Status.KEPT else f"standard error {100 * error:.1f}")
+
+
 def test_a_verdict_is_that_of_the_claim_that_fares_worst():
     made = [Claim(str(s), "", "", Estimate(0, 0, 0), s, 0.01) for s in (-1.0, 0.01, 1.0)]
     assert Verdict(()).status is Status.KEPT

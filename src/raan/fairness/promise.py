@@ -29,6 +29,9 @@ LEVEL = 0.01
 SURE = NormalDist().inv_cdf(1 - LEVEL)
 """The standard errors beyond which falling short is more than chance."""
 
+CONFIRMED = NormalDist().inv_cdf(0.95)
+"""The standard errors by which a gain must exceed zero to count as confirmed."""
+
 WIDTH = 2 * NormalDist().inv_cdf((1 + CONFIDENCE) / 2)
 """The width of an interval in standard errors."""
 
@@ -51,6 +54,8 @@ class Claim:
     """One claim of a promise, and what rows that had no part in the choice show of it.
 
     `short` is how far they fall short of it, negative where they do better; `error` is the standard error of that.
+    A `gain` is kept only if it exceeds what chance gives one time in twenty: half of all gains that are none look
+    like some.
     """
 
     key: str
@@ -59,6 +64,7 @@ class Claim:
     found: Estimate
     short: float
     error: float
+    gain: bool = False
 
     @property
     def status(self) -> Status:
@@ -67,7 +73,8 @@ class Claim:
         What is undefined on the rows is not confirmed by them.
         """
         if self.short <= TOLERANCE:
-            return Status.KEPT
+            sure = not self.gain or -self.short > CONFIRMED * self.error
+            return Status.KEPT if sure else Status.NOT_CONFIRMED
         return Status.CONTRADICTED if self.short > SURE * self.error + TOLERANCE else Status.NOT_CONFIRMED
 
     @property
@@ -75,6 +82,8 @@ class Claim:
         """By how much the rows fall short; nothing where they do not."""
         if math.isnan(self.short):
             return "undefined on these rows"
+        if self.status is Status.NOT_CONFIRMED and self.short <= TOLERANCE:
+            return f"standard error {100 * self.error:.1f}"
         return "" if self.status is Status.KEPT else f"short by {100 * self.short:.1f} points"
 
     def to_dict(self) -> dict[str, Any]:
@@ -191,13 +200,13 @@ def _claims(
     rule: Rule, chosen: OneModel, plain: OneModel, before: np.ndarray, after: np.ndarray
 ) -> Iterator[Claim]:
     if rule.accuracy_drop < 1:
-        lost = _estimate(accuracy(plain) - accuracy(chosen), accuracy(before) - accuracy(after))
+        lost = _centred(accuracy(plain) - accuracy(chosen), accuracy(before) - accuracy(after))
         most = rule.accuracy_drop
         promised = f"at most {100 * most:g} points"
         yield Claim("accuracy_budget", "accuracy lost", promised, lost, lost.value - most, _error(lost))
     if rule.worst_group_drop is not None:
         worst = [worst_group_accuracy(each) for each in (plain, chosen, before, after)]
-        fell = _estimate(worst[0] - worst[1], worst[2] - worst[3])
+        fell = _centred(worst[0] - worst[1], worst[2] - worst[3])
         most = rule.worst_group_drop
         promised = f"at most {100 * most:g} points"
         title = "fall of the worst-served group"
@@ -205,12 +214,13 @@ def _claims(
     if rule.goal.key in AIMS:
         values = [measure(rule.goal.metric, each) for each in (plain, chosen, before, after)]
         sign = 1 if rule.goal.more_is_better else -1
-        gain = _estimate(sign * (values[1] - values[0]), sign * (values[3] - values[2]))
+        gain = _centred(sign * (values[1] - values[0]), sign * (values[3] - values[2]))
         least = 1e-6  # no gain at all is none
-        yield Claim("aim", f"gain in {rule.goal.title}", "above 0 points", gain, least - gain.value, _error(gain))
+        short, title = least - gain.value, f"gain in {rule.goal.title}"
+        yield Claim("aim", title, "above 0 points", gain, short, _error(gain), gain=True)
     for key, most in rule.limits:
         limited = AIMS[key]
-        loss = _estimate(limited.loss_of(chosen), limited.loss_of(after))
+        loss = _centred(limited.loss_of(chosen), limited.loss_of(after))
         title = f"error of the {limited.short}" if limited.more_is_better else limited.title
         yield Claim(f"limit_{key}", title, f"at most {100 * most:g} %", loss, loss.value - most, _error(loss))
 
@@ -247,6 +257,16 @@ def estimate_metrics(counts: OneModel) -> dict[str, Estimate]:
 
 def _estimate(value: Any, replicates: np.ndarray) -> Estimate:
     return Estimate(*bracket(np.asarray(value), replicates, CONFIDENCE).tolist())
+
+
+def _centred(value: Any, replicates: np.ndarray) -> Estimate:
+    """The value with an interval of standard errors around it.
+
+    The percentiles of the bootstrap are not used here: those of absolute differences lie above their value, and so
+    those of a gain below it.
+    """
+    half = WIDTH / 2 * float(np.nanstd(replicates)) if np.isfinite(replicates).any() else math.nan
+    return Estimate(float(value), float(value) - half, float(value) + half)
 
 
 def _numbers(estimate: Estimate) -> list[float | None]:

@@ -16,10 +16,8 @@ class Content:
     """The runs and everything stated about them.
 
     `rule` chooses the points that are shown; `explanation` is what an `.explain.json` holds:
-    the weights RAAN gave and maps of embeddings. `verdict` stands before all else, where there is one over all
-    parts: a headline, then small print. `notes` are sentences for the reader, such as what is missing;
-    `command` is what makes the same report again. `saved` is the method whose model was saved, where one was: the
-    headline of its part is about it.
+    the weights RAAN gave and maps of embeddings. `notes` are sentences for the reader, such as what
+    is missing; `command` is what makes the same report again.
     """
 
     title: str
@@ -27,7 +25,5 @@ class Content:
     explanation: Mapping[str, Any] | None = None
     paper: Paper | None = None
     rule: Rule = Rule()
-    verdict: Sequence[str] = ()
     notes: Sequence[str] = ()
     command: str = ""
-    saved: str = ""

@@ -1,4 +1,4 @@
-"""Where a report's content comes from: results files, folders that `raan fit` wrote, study files."""
+"""Where a report's content comes from: results files and study files."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,7 +14,7 @@ from raan.report.measures import rule_in_words
 
 _EXPLAINED = ("weights", "maps")
 
-_STATED = ("title", "verdict", "notes", "command")
+_STATED = ("title", "notes", "command")
 """What the writer of the results may have stated of them, beside the rule."""
 
 
@@ -31,8 +31,6 @@ def load(sources: Sequence[str | Path], results: str | Path = "results") -> Cont
         explanation={key: [each for found in explanations for each in found.get(key, ())] for key in _EXPLAINED},
         paper={key: number for part in parts for key, number in (part.paper or {}).items()},
         rule=parts[0].rule,
-        verdict=parts[0].verdict if len(parts) == 1 else (),
-        saved=parts[0].saved if len(parts) == 1 else "",
         notes=[*(note for part in parts for note in part.notes), *_other_rules(parts)],
         command="\n".join(filter(None, (part.command for part in parts))),
     )
@@ -84,14 +82,12 @@ def _file(path: Path) -> Content:
         records=records,
         explanation=explanation,
         rule=_rule(stated, records),
-        verdict=stated.get("verdict", ()),
         notes=[
             *stated.get("notes", ()),
             *([note] if torn else []),
             *([going_on] if journal.is_file() else []),
         ],
         command=stated.get("command", ""),
-        saved=stated.get("saved", {}).get("method", ""),
     )
 
 
@@ -138,8 +134,6 @@ def _explanation(path: Path) -> Mapping[str, Any] | None:
         return None
     try:
         found = from_text(file.read_bytes())
-        if not isinstance(found.get("saved", {}), dict):
-            raise ValueError("saved is no model")
         for key in _STATED:
             words = [found.get(key, "")] if key in ("title", "command") else found.get(key, [])
             if not isinstance(words, list) or not all(isinstance(word, str) for word in words):

@@ -138,7 +138,7 @@ def outline(content: Content) -> Outline:
 
 def readings_of(content: Content) -> list[Reading]:
     """One reading for each data set and style; runs of which none can be compared yet are an error."""
-    read_all = (read(each, content.saved) for each in comparisons(content.records, content.rule))
+    read_all = (read(each) for each in comparisons(content.records, content.rule))
     readings = list(filter(None, read_all))
     if not readings:
         raise ValueError(

@@ -33,7 +33,7 @@ def page(content: Content) -> str:
     """
     whole = outline(content)
     legend = {name: (number, colour(number), GLYPHS[marker(number)]) for name, number in whole.numbers.items()}
-    return render("page.html.jinja", whole.title, whole=whole, verdict=content.verdict, legend=legend)
+    return render("page.html.jinja", whole.title, whole=whole, legend=legend)
 
 
 def write_figures(content: Content, folder: str | Path) -> list[Path]:

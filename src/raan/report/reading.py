@@ -24,7 +24,6 @@ class Reading:
     chosen: Mapping[str, Choice]
     against: str
     baseline: Choice
-    saved: str = ""  # the method whose model was saved
 
     @property
     def rivals(self) -> tuple[str, ...]:
@@ -33,8 +32,8 @@ class Reading:
 
     @property
     def headlined(self) -> str | None:
-        """The method to speak of: the saved model's, if it is among these, else the best on validation rows."""
-        return self.saved if self.saved in self.rivals else best(self, self.rivals, "validation")
+        """The method that the headline is about: the best on validation rows."""
+        return best(self, self.rivals, "validation")
 
     @property
     def name(self) -> str:
@@ -47,7 +46,7 @@ class Reading:
         return regime_of_all(self.comparison.records)
 
 
-def read(comparison: Comparison, saved: str = "") -> Reading | None:
+def read(comparison: Comparison) -> Reading | None:
     """What the comparison's rule chooses; None where no method has a seed that all of its candidates have."""
     if not comparison.methods:
         return None
@@ -59,7 +58,6 @@ def read(comparison: Comparison, saved: str = "") -> Reading | None:
         {method: choose(paths, comparison.rule) for method, paths in comparison.methods.items()},
         name,
         held_against,
-        saved,
     )
 
 
