@@ -147,7 +147,7 @@ def _show_verdict(outcome: Outcome, verdict: Verdict) -> None:
     grid = Table("", "promised", "here", "", title="Against the promise", title_justify="left")
     for claim in verdict.claims:
         shown = f"[red]{claim.status}[/red]" if claim.status is CONTRADICTED else str(claim.status)
-        grid.add_row(claim.title, claim.promised, str(claim.found).strip(), shown)
+        grid.add_row(claim.title, claim.promised, claim.shown, shown)
     console.print()
     console.print(grid)
     console.print(f"When the model was made, its test rows said: {status(outcome)}.", highlight=False)

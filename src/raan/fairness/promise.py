@@ -86,6 +86,17 @@ class Claim:
             return f"standard error {100 * self.error:.1f}"
         return "" if self.status is Status.KEPT else f"short by {100 * self.short:.1f} points"
 
+    @property
+    def shown(self) -> str:
+        """What the rows show, with its interval, in the unit of what was promised."""
+        if math.isnan(self.found.value):
+            return "undefined"
+        unit = "points" if self.promised.endswith("points") else "%"
+        value, low, high = (
+            f"{round(100 * x, 1) + 0.0:.1f}" for x in (self.found.value, self.found.low, self.found.high)
+        )
+        return f"{value} {unit} ({low} to {high})"
+
     def to_dict(self) -> dict[str, Any]:
         """The claim for JSON."""
         numbers = {"found": self.found.value, "short": self.short, "error": self.error}

@@ -105,7 +105,7 @@ def _claims(outcome: Outcome) -> Iterator[str]:
     yield "|---|---:|---:|---|"
     for claim in outcome.verdict.claims:
         note = f" ({claim.note})" if claim.note else ""
-        yield f"| {claim.title} | {claim.promised} | {str(claim.found).strip()} | {claim.status}{note} |"
+        yield f"| {claim.title} | {claim.promised} | {claim.shown} | {claim.status}{note} |"
 
 
 def _figures(outcome: Outcome) -> Iterator[str]:

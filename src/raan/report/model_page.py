@@ -56,17 +56,13 @@ def model_page(outcome: Outcome, folder: Path) -> str:
 def claims_table(outcome: Outcome) -> Table:
     """What was promised, what test rows show, and the verdict on each claim."""
     header = ("claim", "promised", "on test rows", "verdict")
-    rows = [[Cell(c.title), Cell(c.promised), Cell(_found(c)), _verdict(c)] for c in outcome.verdict.claims]
+    rows = [[Cell(c.title), Cell(c.promised), Cell(c.shown), _verdict(c)] for c in outcome.verdict.claims]
     return table(
         "Promised in cross-validation, and found on test rows, which chose nothing; 95 % intervals",
         header,
         rows,
         (3,),
     )
-
-
-def _found(claim: Claim) -> str:
-    return " ".join(str(claim.found).split())
 
 
 def _verdict(claim: Claim) -> Cell:
