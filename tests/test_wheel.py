@@ -38,7 +38,7 @@ def test_the_wheel_holds_the_package_whole_and_nothing_else(built):
     with zipfile.ZipFile(built[0]) as wheel:
         names = {name for name in wheel.namelist() if ".dist-info/" not in name}
     assert names == sources()
-    assert {"raan/studies/table-2.toml", "raan/report/page.js", "raan/report/base.html.jinja"} < names
+    assert {"raan/lab/studies/table-2.toml", "raan/report/page.js", "raan/report/base.html.jinja"} < names
 
 
 def test_the_source_distribution_holds_the_package_its_tests_and_what_they_read(built):

@@ -35,10 +35,6 @@ def in_python(option: Option) -> str:
     return option.name if option.value is None else f"{option.name}={option.value!r}"
 
 
-def _python(part: str | Option) -> str:
-    return in_python(part) if isinstance(part, Option) else part
-
-
 def in_shell(renamed: Mapping[str, str] | None = None) -> Spelling:
     """Spell options as the command line does; `renamed` gives those that a command calls otherwise."""
 

@@ -23,7 +23,7 @@ from raan.estimators.fitting import (
     schedule,
     train_plainly,
 )
-from raan.estimators.network import layer_widths, outputs, settled, start, take_run
+from raan.estimators.network import outputs, settled, start
 from raan.estimators.prepare import Arguments, new_samples, prepare
 from raan.estimators.settings import Settings, read_settings
 from raan.fairness.frontier import Frontier
@@ -172,19 +172,6 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model_ = settled(model)
         so_far.delete()
         return self
-
-    @classmethod
-    def from_network(cls, model: Model, run: int = 0, **parameters: Any) -> "RAANClassifier":
-        """One run of a network of hidden layers that was trained elsewhere, to predict with and to save.
-
-        Its classes are the codes 0, 1, ... of the table; `parameters` are those that it was trained with.
-        """
-        hidden, head = layer_widths(model)
-        fitted = cls(hidden[1:], head_layer_sizes=head[1:-1], dropout=model.dropout, **parameters)
-        fitted.model_, fitted.encoder_, fitted.preprocessing_ = take_run(model, run), None, None
-        fitted.frontier_, fitted.groups_ = Frontier.empty(), ()
-        fitted.classes_, fitted.n_features_in_ = np.arange(head[-1]), hidden[0]
-        return fitted
 
     def decision_function(self, X: Any) -> Float[np.ndarray, "row *label"]:
         """The logits; of two classes, how far the second's is above the first's."""

@@ -78,19 +78,6 @@ def start(front: Front, classes: int, rows: Rows, settings: Settings, dropout: f
     return Model(front.encoder, head, parameters, scaling, dropout, settings.precision)
 
 
-def take_run(model: Model, run: int) -> Model:
-    """One run of a pack, with numbers of its own."""
-    scaling = None if model.scaling is None else Scaling(*(part[run : run + 1].clone() for part in model.scaling))
-    return replace(model, parameters=model.parameters[run : run + 1].clone(), scaling=scaling)
-
-
-def layer_widths(model: Model) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The widths of the layers of encoder and head."""
-    if not isinstance(model.encoder, Stack):
-        raise TypeError(f"an encoder of type {type(model.encoder).__name__} has no layers to read off")
-    return model.encoder.widths, model.head.widths
-
-
 def settled(model: Model) -> Model:
     """The model once it is fitted, on the CPU: a module takes over what it has learnt, and stands apart again."""
     if isinstance(model.encoder, ModuleEncoder):

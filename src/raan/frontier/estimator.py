@@ -266,11 +266,6 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         other.models_, other.groups_, other.tried_ = models, ("all",), Tried.none(classes)
         return other._settle(other._rule())
 
-    def place(self, aim: str, accuracy_drop: float, worst_group_drop: float | None) -> int:
-        """The place, among the points, of what `choose` would take; 0 is the plain estimator."""
-        rule = Rule(aim, accuracy_drop, worst_group_drop, margin=margin_of(self.confidence))
-        return self.tried_.decide(rule.judged_by(self.tried_.counts[0].sum(0)))
-
     def choose(
         self,
         *,
