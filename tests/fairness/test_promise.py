@@ -157,3 +157,35 @@ def test_a_true_promise_is_contradicted_by_chance_in_about_as_many_draws_as_stat
     share = np.mean([status is Status.CONTRADICTED for status in statuses])
     assert share <= LEVEL + 3 * np.sqrt(LEVEL * (1 - LEVEL) / 400)
     assert 0.4 < np.mean([status is Status.KEPT for status in statuses]) < 0.6
+
+
+def draw(rng, size, right):
+    """Counts of two models with the same accuracy in every cell, which differ in some rows, and these rows."""
+    pairs = np.stack([right - 0.02, *[np.full_like(right, 0.02)] * 2, 0.98 - right], axis=-1)
+    drawn = np.array([[rng.multinomial(size[k, a], pairs[k, a]) for a in range(2)] for k in range(2)])
+    padded = np.pad(drawn, ((0, 0), (0, 1), (0, 0)))
+    whole, models = padded.sum(-1), []
+    for place in (1, 2):
+        hit = padded[..., 0] + padded[..., place]
+        wrong = whole - hit
+        models.append(np.stack([np.stack([hit[0], wrong[0]], -1), np.stack([wrong[1], hit[1]], -1)]).astype(float))
+    return *models, (padded[..., 1] + padded[..., 2]).astype(float)
+
+
+@pytest.mark.usefixtures("as_users_call")
+def test_at_the_bound_every_claim_is_contradicted_and_no_gain_confirmed_as_rarely_as_stated():
+    rng, draws = np.random.default_rng(1), 200
+    size, right = np.array([[900, 1200], [150, 500]]), np.array([[0.95, 0.92], [0.60, 0.68]])
+    contradicted, confirmed, alarms = {}, 0, 0
+    for _ in range(draws):
+        plain, chosen, switched = draw(rng, size, right)
+        for claim in check_against_plain(Rule("equalized_odds", 0.0, 0.0), chosen, plain, switched).claims:
+            contradicted[claim.key] = contradicted.get(claim.key, 0) + (claim.status is Status.CONTRADICTED)
+            confirmed += claim.gain and claim.status is Status.KEPT
+        promise = Promise.of(*reversed(draw(rng, 3 * size, right)[:2]), np.ones((2, 3)))
+        alarms += promise.check(RULE, draw(rng, size, right)[1]).status is Status.CONTRADICTED
+    spare = 3 * np.sqrt(LEVEL * (1 - LEVEL) / draws)
+    assert set(contradicted) == {"accuracy_budget", "worst_group_guard", "aim"}
+    assert max(contradicted.values()) / draws <= LEVEL + spare
+    assert confirmed / draws <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / draws)
+    assert alarms / draws <= LEVEL + spare
