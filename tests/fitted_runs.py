@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from raan.tabular.frame import from_frame
+from raan.tables.load import from_frame
 
 
 def table_of(rows=900, groups=("f", "m"), seed=0):

@@ -56,7 +56,7 @@ FIT = ("--label", "hired", "--attribute", "sex", "--minutes", 0.05, "--quiet")
 
 MODULES = (
     *("raan.fit.conclude", "raan.fit.fit", "raan.fit.kept", "raan.fit.predictions", "raan.cli.saved"),
-    *("raan.frontier.stored", "raan.report.model_page", "raan.tabular.frame", "skops.io", "sklearn.ensemble"),
+    *("raan.frontier.stored", "raan.report.model_page", "raan.tables.load", "skops.io", "sklearn.ensemble"),
 )
 """What fits, choices and predictions import."""
 
@@ -268,8 +268,9 @@ def test_a_terminated_download_keeps_what_came_and_ends_with_143(
 
 def test_an_interruption_among_the_rows_lets_go_of_the_file(fitted):
     """A thread of arrow's that still reads for a dead command aborts the interpreter at its end."""
+    from raan.tables.source import open_source
+
     from raan.fit.predictions import predict_file
-    from raan.tabular.source import open_source
 
     source = open_source(fitted / "people.csv")
 

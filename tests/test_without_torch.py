@@ -28,7 +28,7 @@ ROOMS = (
     "raan.lab.results.records",
     "raan.lab.results.summary",
     "raan.lab.studies",
-    "raan.tabular.frame",
+    "raan.tables.load",
     "raan.tabular.reading",
 )
 

@@ -5,9 +5,10 @@ and whoever shows the message decides how options are spelt.
 """
 
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from difflib import get_close_matches
 from importlib.util import find_spec
 from numbers import Integral, Real
 from typing import Any
@@ -139,3 +140,15 @@ def spell(text: object, spelling: Spelling) -> str:
     """A message or an error as a door phrases it; other text stays as it is."""
     message = getattr(text, "message", text)
     return message.spell(spelling) if isinstance(message, Message) else str(text)
+
+
+def listed(names: Sequence[str], most: int = 8) -> str:
+    """Return the names separated by commas; of many, the first few and their number."""
+    return ", ".join(names[:most]) + (f", ... ({len(names):,} in all)" if len(names) > most else "")
+
+
+def nearest(name: str, names: Sequence[str]) -> str | None:
+    """Return the name that is most like this one, whatever the case of its letters."""
+    folded = {candidate.casefold(): candidate for candidate in names}
+    near = get_close_matches(name.strip().casefold(), list(folded), n=1)
+    return folded[near[0]] if near else None

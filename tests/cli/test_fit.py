@@ -16,7 +16,7 @@ from raan import load
 from raan.files.claim import MANIFEST, claim
 from raan.fit.outcome import Outcome
 from raan.lab.datasets.adult import COLUMNS
-from raan.tabular.frame import from_frame
+from raan.tables.load import from_frame
 from systems import posix
 
 FIT = ("--label", "hired", "--attribute", "sex")

@@ -132,7 +132,7 @@ def test_an_encoding_that_is_none_of_text_is_refused(fitted, tmp_path, encoding)
     table, out = fitted
     result = raan("predict", out, table, "--out", tmp_path / "p.csv", "--encoding", encoding)
     assert result.returncode == 2
-    assert f"--encoding is '{encoding}': expected one of text, such as 'utf-8' or 'latin-1'" in said(result)
+    assert f"--encoding is '{encoding}': expected a text encoding, such as 'utf-8' or 'latin-1'" in said(result)
 
 
 def test_the_data_are_not_written_over(fitted, tmp_path):

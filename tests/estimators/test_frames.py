@@ -8,7 +8,7 @@ from sklearn.model_selection import cross_val_score
 
 from raan import RAANClassifier, load
 from raan.errors import InputError, InputTypeError
-from raan.tabular.preprocessing import DataWarning, Preprocessing
+from raan.tables.preprocess import DataWarning, Preprocessing
 
 
 def people(rows=600, seed=0):

@@ -2,7 +2,7 @@ import pytest
 
 from fitted_runs import table_of
 from raan.fit.rows import judge_groups
-from raan.tabular.frame import from_frame
+from raan.tables.load import from_frame
 
 
 def test_too_few_rows_of_every_class_are_blamed_on_a_label_of_many_classes():

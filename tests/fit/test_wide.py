@@ -10,10 +10,9 @@ from raan.fit.clock import Clock
 from raan.fit.families import BOOSTING, LOGISTIC, in_order
 from raan.fit.fit import FitOptions, fit
 from raan.fit.rows import Rows
-from raan.tabular.encoding import Embedded
-from raan.tabular.frame import Loaded
-from raan.tabular.media import Encoder
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.load import Loaded
+from raan.tables.media import Encoder
+from raan.tables.preprocess import Embedded, Preprocessing
 
 WIDTH = 300
 

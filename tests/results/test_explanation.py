@@ -6,8 +6,7 @@ import pytest
 from raan.data.table import Table
 from raan.lab.results.explanation import explanation, map_of, separability, weights_of
 from raan.reweighting.weights import aan_weights
-from raan.tabular.encoding import OneHot, Standardised
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.preprocess import OneHot, Preprocessing, Standardised
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from raan.lab.datasets.adult import adult
 from raan.lab.datasets.catalogue import DATA
 from raan.lab.datasets.meps import meps
 from raan.lab.results.regime import KEPT, WORDS, conditions, regime_of, regime_of_all
-from raan.tabular.frame import from_frame
+from raan.tables.load import from_frame
 from report.records import as_records, line
 
 

@@ -23,8 +23,7 @@ if TYPE_CHECKING:
     from raan.fairness.findings import Audit
     from raan.fairness.promise import Verdict
     from raan.fit.outcome import Outcome
-    from raan.tabular.columns import Words
-    from raan.tabular.sheet import Sheet
+    from raan.tables.read import RawTable
 
 
 CONTRADICTED = Status.CONTRADICTED
@@ -100,17 +99,16 @@ def audit(
         )
     with waiting(f"reading {data}", quiet):
         from raan.fairness.audit import audit as measure
-        from raan.tabular.columns import MISSING
-        from raan.tabular.lines import Layout
-        from raan.tabular.reading import read
+        from raan.tables.columns import MISSING
+        from raan.tables.read import Layout, read
 
         promised = _promise(baseline) if baseline else None
         tokens = (*MISSING, *(missing or ()))
-        sheet = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
+        table = read(data, missing=tokens, layout=Layout(delimiter, encoding, decimal))
     truth, predicted = (
-        _classes(sheet, name, what) for name, what in ((label, "label"), (prediction, "prediction"))
+        _classes(table, name, what) for name, what in ((label, "label"), (prediction, "prediction"))
     )
-    groups, notes = _groups(sheet, attribute)
+    groups, notes = _groups(table, attribute)
     with naming(RENAMED):
         found = measure(truth, predicted, groups, min_count=min_count)
     found = replace(found, notes=(*notes, *found.notes))
@@ -153,37 +151,32 @@ def _show_verdict(outcome: Outcome, verdict: Verdict) -> None:
     console.print(f"When the model was made, its test rows said: {status(outcome)}.", highlight=False)
 
 
-def _classes(sheet: Sheet, name: str, argument: str) -> Any:
-    """The column's classes as words; 1 and 1.0 are one."""
-    import numpy as np
-
-    sheet.check_names([name], argument)
-    column = _words(sheet, name)
-    absent = column.missing
+def _classes(table: RawTable, name: str, argument: str) -> Any:
+    """Return a column's classes as text; 1 and 1.0 are one."""
+    table.check_names([name], argument)
+    column = table.check([name], {name: "category"})[name]
+    absent = column.isna().to_numpy()
     if absent.any():
         raise InputError(
-            f"{sheet.place(int(absent.argmax()))}: the {argument} {name!r}",
-            f"is missing, as in {absent.sum():,} of {sheet.rows:,} rows",
+            f"{table.locate(int(absent.argmax()))}: the {argument} {name!r}",
+            f"is missing, as in {absent.sum():,} of {len(absent):,} rows",
             "one in every row",
             "drop those rows",
         )
-    return np.take(np.array(column.names), column.codes)
+    return column.to_numpy(dtype=str)
 
 
-def _groups(sheet: Sheet, names: list[str]) -> tuple[Any, list[str]]:
-    """The attribute columns, None where a value is missing, and a note for each that was binned."""
+def _groups(table: RawTable, names: list[str]) -> tuple[Any, list[str]]:
+    """Return the attribute columns, None where a value is missing, and a note for each that was binned."""
     import numpy as np
 
-    from raan.tabular.targets import as_groups
+    from raan.tables.load import as_groups
 
-    sheet.check_names(names, "attribute")
-    settled = {name: as_groups(name, sheet.settle([name], {})[name]) for name in names}
-    notes = [f"{note[0].upper()}{note[1:]}." for _, note in settled.values() if note]
-    return np.stack([words.objects for words, _ in settled.values()], axis=1), notes
-
-
-def _words(sheet: Sheet, name: str) -> Words:
-    return sheet.settle([name], {name: "category"})[name].as_words()
+    table.check_names(names, "attribute")
+    groups = {name: as_groups(name, column) for name, column in table.check(names, {}).items()}
+    notes = [f"{note[0].upper()}{note[1:]}." for _, note in groups.values() if note]
+    columns = [words.astype(object).where(words.notna(), None).to_numpy() for words, _ in groups.values()]
+    return np.stack(columns, axis=1), notes
 
 
 def _judge(found: Audit, metric: str, limit: float) -> None:

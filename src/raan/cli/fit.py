@@ -33,9 +33,9 @@ from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 
 if TYPE_CHECKING:
     from raan.fit.fit import Fit, FitOptions, Source
-    from raan.tabular.frame import Loaded
-    from raan.tabular.lines import Layout
-    from raan.tabular.media import Media
+    from raan.tables.load import Loaded
+    from raan.tables.media import Media
+    from raan.tables.read import Layout
 
 
 def fit(
@@ -119,8 +119,8 @@ def fit(
         with _until_interrupted(), progress_bar(quiet) as bar:
             bar.add_task("reading", total=None)
             from raan.fit.fit import FitOptions, Source
-            from raan.tabular.lines import Layout
-            from raan.tabular.media import Media
+            from raan.tables.media import Media
+            from raan.tables.read import Layout
 
             layout = Layout(delimiter, encoding, decimal)
             columns = tuple(text or ()), tuple(image or ())
@@ -155,9 +155,9 @@ def _read(
     media: Media,
 ) -> Loaded:
     from raan.fit.rows import LEAST_JUDGED
-    from raan.tabular.columns import MISSING
-    from raan.tabular.frame import from_frame
-    from raan.tabular.preprocessing import Rules
+    from raan.tables.columns import MISSING
+    from raan.tables.load import from_frame
+    from raan.tables.preprocess import Rules
 
     return from_frame(
         data,
@@ -168,7 +168,7 @@ def _read(
         keep_attribute=keep_attribute,
         test=test,
         seed=seed,
-        rules=Rules(missing=(*MISSING, *(missing or ())), judged=LEAST_JUDGED),
+        rules=Rules(missing=(*MISSING, *(missing or ())), min_cell_rows=LEAST_JUDGED),
         layout=layout,
         max_rows=max_rows,
         media=media,

@@ -14,7 +14,6 @@ import typer
 from raan.cli.console import errors, note, progress_bar, show_columns
 from raan.cli.options import (
     Data,
-    Decimal,
     Delimiter,
     Encoding,
     ImageEncoder,
@@ -48,7 +47,9 @@ def predict(
     image_encoder: ImageEncoder = None,
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
-    decimal: Decimal = ".",
+    decimal: Annotated[
+        str | None, typer.Option(help="What marks decimals in a text file; by default, what did in training.")
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -63,13 +64,13 @@ def predict(
     with progress_bar(quiet) as bar:
         task = bar.add_task("reading the model", total=None)
         from raan.fit.predictions import open_writer, predict_file
-        from raan.tabular.lines import Layout
-        from raan.tabular.media import Media
-        from raan.tabular.source import open_source
+        from raan.tables.media import Media
+        from raan.tables.read import Layout, open_source
 
         model = _model(folder)
         bar.update(task, description="predicting")
-        source = open_source(data, Layout(delimiter, encoding, decimal))
+        mark = model.preprocessing.decimal if decimal is None else decimal
+        source = open_source(data, Layout(delimiter, encoding, mark))
         kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
         with warnings.catch_warnings(), open_writer(out, data) as write:
             warnings.simplefilter("ignore")

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from raan.lab.datasets.measuring_hate_speech import measuring_hate_speech
     from raan.lab.datasets.meps import meps, meps_split
     from raan.lab.datasets.toy import toy
-    from raan.tabular.frame import Loaded, from_frame
-    from raan.tabular.lines import Layout
-    from raan.tabular.media import Media
-    from raan.tabular.preprocessing import DataWarning, Preprocessing, Rules
+    from raan.tables.load import Loaded, from_frame
+    from raan.tables.media import Media
+    from raan.tables.preprocess import DataWarning, Preprocessing, Rules
+    from raan.tables.read import Layout
 
 __all__ = [
     "Celeba",
@@ -68,10 +68,10 @@ _NAMES = {
     "raan.lab.datasets.toy": ("toy",),
     "raan.data.stratified": ("stratified_split",),
     "raan.data.table": ("Table",),
-    "raan.tabular.frame": ("Loaded", "from_frame"),
-    "raan.tabular.lines": ("Layout",),
-    "raan.tabular.media": ("Media",),
-    "raan.tabular.preprocessing": ("DataWarning", "Preprocessing", "Rules"),
+    "raan.tables.load": ("Loaded", "from_frame"),
+    "raan.tables.read": ("Layout",),
+    "raan.tables.media": ("Media",),
+    "raan.tables.preprocess": ("DataWarning", "Preprocessing", "Rules"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 

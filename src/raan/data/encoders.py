@@ -33,7 +33,7 @@ from raan.data.embed import (
 )
 from raan.data.images import Images, Size, decode
 from raan.errors import InputError, Message, Option
-from raan.tabular.media import Encoder
+from raan.tables.media import Encoder
 
 LITE0 = "efficientnet-lite0"
 LITE0_SIZE: Size = (224, 224)

@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from raan.tabular.words import describe_cells
+from raan.tables.load import describe_cells
 
 UNKNOWN = -1  # the attribute of a row whose attribute nobody knows
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)

@@ -152,7 +152,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Args:
             X: numpy, pandas, polars, torch or lists: numbers [samples, features], or what an `encoder` takes. A
                 frame may also hold text, categories, bools and missing values: its columns become features as in
-                `raan.tabular.Preprocessing`, and those that look like identifiers or free text are left out.
+                `raan.data.Preprocessing`, and those that look like identifiers or free text are left out.
             y: the class of each sample: numbers, text or bools.
             sensitive_features: the attribute of each sample, of any type; several columns are crossed.
             sample_weight: multiplies each sample's loss; a sample of weight 0 is left out. Balance and validation

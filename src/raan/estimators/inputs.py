@@ -16,8 +16,7 @@ from torch import Tensor
 
 from raan.errors import InputError
 from raan.fairness.groups import UNKNOWN, Codes, encode_attribute
-from raan.tabular.columns import Numbers
-from raan.tabular.frames import column_of
+from raan.tables.columns import normalise, type_of
 
 Missing = Literal["ignore", "group", "error"]
 
@@ -36,8 +35,9 @@ def _is_complete_number(column: Any) -> bool:
     series = pd.Series(column.to_numpy()) if not isinstance(column, pd.Series) else column
     if pd.api.types.is_bool_dtype(series.dtype):
         return not series.isna().any()
-    read = column_of(series, frozenset())
-    return isinstance(read, Numbers) and not read.missing.any()
+    is_number = series.dtype != object or not any(isinstance(value, str) for value in series)
+    read = normalise(series, ()) if is_number and not isinstance(series.dtype, pd.StringDtype) else series
+    return type_of(read) == "number" and not read.isna().any()
 
 
 @contextmanager

@@ -19,7 +19,7 @@ from raan.estimators.settings import Settings
 from raan.fairness.groups import UNKNOWN, Codes
 from raan.models.modules import fixed
 from raan.neighbourhood.balance import has_neighbours
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.preprocess import Preprocessing
 
 
 class Arguments(NamedTuple):

@@ -18,7 +18,7 @@ from raan.fairness.rule import Rule
 from raan.files import CorruptModel, Parts
 from raan.files.folder import MANIFEST, blame
 from raan.models.model import Encoder, Model, Scaling, Stack
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.preprocess import Preprocessing
 
 ENCODER = "encoder."
 """What the names of an encoder's tensors begin with."""

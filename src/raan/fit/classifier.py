@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
-from raan.tabular.media import Media
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.media import Media
+from raan.tables.preprocess import Preprocessing
 
 
 @dataclass(frozen=True, eq=False)

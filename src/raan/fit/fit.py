@@ -28,8 +28,8 @@ from raan.fit.outcome import Facts, Outcome
 from raan.fit.rows import Rows, judge_groups
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import give_attribute
-from raan.tabular.frame import Loaded
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.load import Loaded
+from raan.tables.preprocess import Preprocessing
 
 FIRST_SHARE, NEXT_SHARE = 0.6, 0.4
 """The shares of the time that is left that the first family, and the second after it, may take."""

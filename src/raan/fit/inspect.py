@@ -1,6 +1,6 @@
 """How a model's probabilities order and calibrate each group, and which columns it leans on: on test rows."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,7 +9,6 @@ from jaxtyping import Float, Float32, Int
 
 from raan.fit.rows import Rows
 from raan.frontier.decide import decide
-from raan.tabular.preprocessing import Preprocessing
 
 PLACES, BINS = 60, 10
 """Points of a ROC curve at most, and bins of probabilities."""
@@ -95,7 +94,7 @@ def shuffle_columns(
     rows: Rows, ask: Callable[[Float32[np.ndarray, "row feature"]], Float[np.ndarray, "row label group"]]
 ) -> Probe:
     """Ask a model about some test rows, and about the same with the features of each column shuffled together."""
-    spans = column_spans(rows.loaded.preprocessing)
+    spans = rows.loaded.preprocessing.spans
     size = max(LEAST_ROWS, min(MOST_ROWS, MOST_SHUFFLED // (len(spans) + 1)))
     some = rows.test[:size]
     features, rng = rows.features(some), np.random.default_rng(rows.seed)
@@ -107,10 +106,3 @@ def shuffle_columns(
     answered = np.asarray(ask(np.concatenate(versions)), dtype=np.float32)
     posterior = answered.reshape(len(versions), len(some), *answered.shape[1:])
     return Probe(tuple(spans), rows.label(some), rows.group(some), posterior)
-
-
-def column_spans(preprocessing: Preprocessing) -> dict[str, slice]:
-    """Which features each column of the user's table became."""
-    ends = np.cumsum([len(encoding.feature_names) for encoding in preprocessing.encodings]).tolist()
-    starts: Sequence[int] = [0, *ends[:-1]]
-    return {name: slice(*span) for name, *span in zip(preprocessing.columns, starts, ends, strict=True)}

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +11,12 @@ import pandas as pd
 import pyarrow
 from pyarrow.parquet import ParquetWriter
 
-from raan.errors import InputError, Option
+from raan.errors import InputError, Option, listed, nearest
 from raan.files.write import write_whole
 from raan.fit.classifier import TableClassifier
-from raan.tabular.media import Media
-from raan.tabular.reading import PARQUET, TEXTS
-from raan.tabular.source import Chunk, Features, Source
-from raan.tabular.words import listed, nearest
+from raan.tables.media import Media
+from raan.tables.preprocess import Drift
+from raan.tables.read import PARQUET, TEXTS, RawTable, Source, check_columns
 
 Write = Callable[[pd.DataFrame], None]
 
@@ -35,33 +34,40 @@ def predict_file(
     report: Callable[[int], None] = lambda done: None,
     media: Media = Media(),
 ) -> tuple[int, list[str]]:
-    """Write the kept columns, the prediction and the probability of each class; count the rows, and list warnings.
+    """Write the kept columns, the prediction and the probability of each class of every row.
 
-    It is reported how much of the source's total is done. `media` says where images are.
+    Args:
+        model: the classifier.
+        source: the file to predict.
+        kept: the columns to write as they are.
+        write: receives the frames to write.
+        report: receives how much of the source's total is done.
+        media: where images are.
+
+    Returns:
+        The number of rows, and what to warn of.
     """
-    features = Features(model.preprocessing, source, media)
-    _check_kept(source, kept, [PREDICTION, *map(probability, model.class_names)])
-    with closing(source.chunks()) as chunks:
-        for chunk in chunks:
-            write(_frame(model, features, chunk, kept))
-            report(chunk.done)
-    return features.unfamiliar.rows, list(features.unfamiliar.notes())
+    preprocessing, names = model.preprocessing, [probability(name) for name in model.class_names]
+    _check_kept(source, kept, [PREDICTION, *names])
+    check_columns(str(source.path), source.names, preprocessing.columns)
+    columns = [name for name in source.names if name in {*kept, *preprocessing.columns}]
+    drift, missing, beside = Drift(), preprocessing.missing, media.beside(source.path)
+    for chunk in source.read(columns, preprocessing.text, kept, missing):
+        found = {PREDICTION: np.array([], dtype=object), **dict.fromkeys(names, np.array([], dtype=float))}
+        if len(chunk.frame):
+            read = source.normalise(chunk, preprocessing.columns, preprocessing.text, missing)
+            table = RawTable(str(source.path), read, source.place, decimal=source.decimal)
+            features = preprocessing.encode(table, beside, drift)
+            found = {PREDICTION: model.predict_features(features)}
+            found |= dict(zip(names, model.probabilities(features).T, strict=True))
+        write(pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(found)], axis=1))
+        report(chunk.done)
+    return drift.rows, list(drift.notes())
 
 
 def probability(name: str) -> str:
     """The name of the column that holds a class's probability."""
     return f"probability_{name}"
-
-
-def _frame(model: TableClassifier, features: Features, chunk: Chunk, kept: Sequence[str]) -> pd.DataFrame:
-    names = [probability(name) for name in model.class_names]
-    if len(chunk.batch):
-        found = features(chunk)
-        columns = {PREDICTION: model.predict_features(found)}
-        columns |= dict(zip(names, model.probabilities(found).T, strict=True))
-    else:
-        columns = {PREDICTION: np.array([], dtype=object), **dict.fromkeys(names, np.array([], dtype=float))}
-    return pd.concat([chunk.frame(kept), pd.DataFrame(columns)], axis=1)
 
 
 def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> None:

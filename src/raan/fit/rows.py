@@ -6,9 +6,8 @@ import numpy as np
 from jaxtyping import Float32, Int
 
 from raan.data.stratified import stratified_split
-from raan.tabular.frame import Loaded
-from raan.tabular.targets import keep_comparable
-from raan.tabular.words import listed
+from raan.errors import listed
+from raan.tables.load import Loaded, keep_comparable
 
 LEAST_JUDGED = 30
 """A group with fewer training rows of some class is too small to judge by."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from raan.files.folder import MANIFEST, CorruptModel, Parts, blame
 from raan.fit.classifier import TableClassifier
-from raan.tabular.preprocessing import Preprocessing
+from raan.tables.preprocess import Preprocessing
 
 INNER = ("FairFrontier", "RAANClassifier", "AANReweighting")
 """The kinds of model that may stand behind the preprocessing."""

@@ -10,7 +10,7 @@ from raan.data.download.find import find_all
 from raan.data.download.remote import Progress, RemoteFile, Url, Wheel
 from raan.data.table import Table
 from raan.lab.datasets.dataset import About, DataSet, Need, split_at_random
-from raan.tabular.lines import TextFile, rows_of
+from raan.tables.read import TextFile
 
 SPLIT = (33_120, 3_000, 9_102)  # train, validation, test rows of the paper and of RNF
 
@@ -116,7 +116,7 @@ def _columns(paths: Sequence[Path], keep_missing: bool) -> dict[str, tuple[str, 
 
 def _rows(path: Path) -> Iterator[list[str]]:
     """The rows of one of the files, each checked to have the columns' form."""
-    for line, row in rows_of(TextFile(path)):
+    for line, row in TextFile(path).lines():
         if row[0].startswith("|"):  # the remark that adult.test begins with
             continue
         row[-1] = row[-1].removesuffix(".")  # of the labels in adult.test

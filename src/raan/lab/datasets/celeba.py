@@ -19,7 +19,7 @@ from raan.data.images import Images, Size, open_images
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.lab.datasets.dataset import About, DataSet, Need, split_at_random
-from raan.tabular.lines import open_text
+from raan.tables.read import open_text
 
 # Train, validation and test images of the whole set of 202,599. The paper says 194,599 train; what is left
 # is 8,000, of which RNF, whose setting it follows, selects on one half and tests on the other.

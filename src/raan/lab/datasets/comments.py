@@ -22,7 +22,7 @@ from raan.data.stratified import stratified_split
 from raan.data.table import Table
 from raan.lab.datasets.dataset import LoadProblem, Options, Problem, leave_out
 from raan.lab.datasets.environments import environments
-from raan.tabular.numbers import check_header, csv_lines, number
+from raan.tables.numbers import check_header, csv_lines, number
 
 HELD_OUT = 0.1
 """The share of the training environments that selects."""

@@ -10,7 +10,7 @@ from raan.data.download.remote import Progress, RemoteFile, Url
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.lab.datasets.dataset import About, DataSet, Need, split_at_random, with_packed
-from raan.tabular.numbers import Columns, read_numbers
+from raan.tables.numbers import Columns, read_numbers
 
 SPLIT = (11_362, 1_200, 3_168)  # train, validation, test rows of the paper and of RNF, which published them
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from raan.data.split import Split, stack
 from raan.lab.datasets.dataset import DataSet, Options, Problem, leave_out
-from raan.tabular.frame import from_frame
+from raan.tables.load import from_frame
 
 
 def _load(options: Options, seeds: Sequence[int]) -> Problem:

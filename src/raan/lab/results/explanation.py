@@ -14,12 +14,12 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from raan.reweighting.weights import aan_weights
-from raan.tabular.encoding import Standardised
+from raan.tables.preprocess import Standardised
 
 if TYPE_CHECKING:
     from raan.data.table import Table
     from raan.neighbourhood.balance import Balance
-    from raan.tabular.preprocessing import Preprocessing
+    from raan.tables.preprocess import Preprocessing
 
 UNKNOWN = -1
 """The code of an unknown attribute."""

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from raan.tabular.numbers import read_numbers
+from raan.tables.numbers import read_numbers
 
 
 def test_columns_are_taken_by_name_in_the_order_asked(tmp_path: Path) -> None:

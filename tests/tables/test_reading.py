@@ -20,21 +20,19 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from raan.data import Layout
-from raan.tabular import delimited as module
-from raan.tabular.columns import MISSING, Column, Numbers, Strange, Words, name_of
-from raan.tabular.reading import read
+from raan.tables import read as module
+from raan.tables.columns import MISSING, name_of, type_of
+from raan.tables.read import read
 from systems import linux
 
 TEXT = "age,job,sex\n31,clerk,f\n45,cook,m\n,?,f\n"
 in_tmp = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
-def values(column: Column) -> list[object]:
-    """What stands in each row, None where it is missing."""
-    assert not isinstance(column, Strange)
-    if isinstance(column, Numbers):
-        return [None if math.isnan(value) else value for value in column.values]
-    return [None if code < 0 else column.names[code] for code in column.codes]
+def values(column: pd.Series) -> list[object]:
+    """The value of each row, None where it is missing."""
+    assert type_of(column) is not None
+    return [None if pd.isna(value) else value for value in column.tolist()]
 
 
 @pytest.fixture
@@ -47,7 +45,7 @@ def written(tmp_path: Path) -> Callable[..., Path]:
 
 
 def contents(frame: object, **options: object) -> dict[str, list[object]]:
-    return {name: values(column) for name, column in read(frame, **options).columns.items()}
+    return {name: values(column) for name, column in read(frame, **options).frame.items()}
 
 
 EXPECTED = {"age": [31, 45, None], "job": ["clerk", "cook", None], "sex": ["f", "m", "f"]}
@@ -146,7 +144,7 @@ def test_numbers_and_bools_of_polars_are_read(dtype: type[pl.DataType]) -> None:
 
 
 def test_types_are_settled_over_all_chunks(written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "BLOCK", 20)
+    monkeypatch.setattr(module, "CHUNK", 1)
     lines = ["n,w,mixed,bool,late", "1,a,007,true,", "2,b,8,FALSE,", ",c,x,True,", "4,,1.50,no,5", ",,,,6"]
     assert contents(written("\n".join(lines))) == {
         "n": [1, 2, None, 4, None],
@@ -166,7 +164,7 @@ def test_columns_asked_for_as_text_keep_their_zeros(written: Callable[..., Path]
 def test_progress_is_told_in_bytes_up_to_the_whole(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 4000)
+    monkeypatch.setattr(module, "CHUNK", 1000)
     path = written("x,y\n" + "1,2\n" * 20_000)
     told: list[tuple[int, int | None]] = []
     read(path, progress=lambda done, total: told.append((done, total)))
@@ -181,7 +179,7 @@ def test_progress_is_told_in_bytes_up_to_the_whole(
 def test_quotes_that_come_late_and_after_space_are_read(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch, row: str
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 64)
+    monkeypatch.setattr(module, "CHUNK", 10)
     found = contents(written("n,w\n" + "1,a b\n" * 40 + row + "\n2, c\n"))
     assert found == {"n": [1] * 40 + [7, 2], "w": ["a b"] * 40 + ["x, y", "c"]}
 
@@ -189,9 +187,13 @@ def test_quotes_that_come_late_and_after_space_are_read(
 def test_a_quote_that_is_never_closed_is_told_by_its_line_however_late(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 64)
+    monkeypatch.setattr(module, "CHUNK", 10)
     with pytest.raises(ValueError, match=r"table.csv, line 42 cannot be read \(unexpected end of data"):
         read(written("n,w\n" + "1,a b\n" * 40 + '7,"x\n8,y\n'))
+
+
+def test_a_long_text_in_quotes_is_read(written: Callable[..., Path]) -> None:
+    assert contents(written('a,b\n1,"' + "x" * 200_000 + '"\n'))["b"] == ["x" * 200_000]
 
 
 def test_any_character_may_separate_the_columns(written: Callable[..., Path]) -> None:
@@ -205,7 +207,7 @@ def test_numbers_in_any_spelling_are_numbers(written: Callable[..., Path]) -> No
 def test_words_that_come_after_numbers_leave_these_as_they_were_written(
     written: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "BLOCK", 32)
+    monkeypatch.setattr(module, "CHUNK", 5)
     assert contents(written("x,y\n" + "007,1\n" * 20 + "x,2\n"))["x"] == ["007"] * 20 + ["x"]
 
 
@@ -255,7 +257,6 @@ def test_what_pythons_csv_writes_is_read_back(
             r"table.csv, line 3 cannot be read \(unexpected end of data\): .*quotes",
         ),
         ('a,b\n1,2\n3,"4"5\n', r"table.csv, line 3 cannot be read \(',' expected after '\"'"),
-        ('a,b\n1,"' + "x" * 200_000 + '"\n', r"table.csv, line 2 cannot be read \(field larger than field limit"),
         ("a,b\n1,2\n3,\0\n", r"table.csv, line 3 has a NUL byte"),
         ("a,b\n1,2\n".encode("utf-16-le"), r"table.csv, line 1 has a NUL byte: .* UTF-16"),
         (b"a,b\n1,2\n3,caf\xe9\n", r"table.csv, line 3 has the byte 0xe9: expected utf-8; .*encoding='latin-1'"),
@@ -283,15 +284,15 @@ def test_a_damaged_gzip_is_told(written: Callable[..., Path]) -> None:
 
 
 def test_a_column_without_a_name_is_left_out_and_told(written: Callable[..., Path]) -> None:
-    sheet = read(written(",age,\n0,31,x\n1,45,y\n"))
-    assert list(sheet.columns) == ["age"]
-    assert [note[:23] for note in sheet.notes] == ["column 1 of table.csv h", "column 3 of table.csv h"]
+    table = read(written(",age,\n0,31,x\n1,45,y\n"))
+    assert table.names == ["age"]
+    assert [note[:23] for note in table.notes] == ["column 1 of table.csv h", "column 3 of table.csv h"]
 
 
 @pytest.mark.parametrize(
     ("name", "error", "message"),
     [
-        ("none.csv", FileNotFoundError, "none.csv is not a file: expected a CSV, TSV or Parquet file"),
+        ("none.csv", FileNotFoundError, "none.csv is not a file; expected a CSV, TSV or Parquet file"),
         ("table.xlsx", ValueError, r"table.xlsx ends in '.xlsx': expected one of .csv, "),
         ("table", ValueError, r"table ends in '': expected one of .csv, "),
         ("table.parquet", ValueError, r"table.parquet cannot be read .*: expected a Parquet file"),
@@ -347,21 +348,21 @@ def test_any_bytes_are_read_or_refused_with_the_file_named(
     path.write_bytes(body)
     said = ""
     try:
-        sheet = read(path)
+        table = read(path)
     except ValueError as error:
         said = str(error)
     if said:
         assert said.startswith(str(path))
     else:
-        assert {len(values(column)) for column in sheet.columns.values()} <= {sheet.rows}
+        assert {len(values(column)) for _, column in table.frame.items()} <= {len(table.frame)}
 
 
 # Types.
 
 
 def settled(frame: object, **types: str) -> dict[str, list[object]]:
-    sheet = read(frame)
-    return {name: values(column) for name, column in sheet.settle(sheet.columns, types).items()}
+    table = read(frame)
+    return {name: values(column) for name, column in table.check(table.names, types).items()}
 
 
 def test_a_column_of_numbers_with_a_fault_is_told_by_its_line(written: Callable[..., Path]) -> None:
@@ -388,15 +389,15 @@ def test_numbers_with_commas_are_told_and_read_when_asked(written: Callable[...,
 
 def test_types_can_be_said() -> None:
     frame = pd.DataFrame({"code": [10, 2, None], "text": ["1", "2.5", None]})
-    assert settled(frame) == {"code": [10, 2, None], "text": ["1", "2.5", None]}
-    assert settled(frame, code="category", text="number") == {"code": ["10", "2", None], "text": [1, 2.5, None]}
+    assert settled(frame) == {"code": [10, 2, None], "text": [1, 2.5, None]}
+    assert settled(frame, code="category") == {"code": ["10", "2", None], "text": [1, 2.5, None]}
+    assert contents(frame, text=["text"])["text"] == ["1", "2.5", None]
 
 
 def test_numbers_as_categories_are_sorted_by_value() -> None:
     frame = pd.DataFrame({"code": [10, 2, 2.5]})
-    column = read(frame).settle(["code"], {"code": "category"})["code"]
-    assert isinstance(column, Words)
-    assert column.names == ("2", "2.5", "10")
+    column = read(frame).check(["code"], {"code": "category"})["code"]
+    assert column.cat.categories.tolist() == ["2", "2.5", "10"]
 
 
 def test_a_word_where_a_number_is_asked_for_is_told_by_its_row() -> None:
@@ -420,7 +421,7 @@ def test_infinite_numbers_are_told_by_their_row() -> None:
     ],
 )
 def test_columns_of_neither_numbers_nor_words_are_refused_with_advice(column: object, kind: str) -> None:
-    with pytest.raises(TypeError, match=rf"frame: the column 'x' holds {kind}.*ignore=\['x'\]"):
+    with pytest.raises(TypeError, match=rf"the column 'x' holds {kind}.*ignore=\['x'\]"):
         settled(pd.DataFrame({"x": column}))
 
 
@@ -449,8 +450,8 @@ def test_an_endless_line_is_refused_before_it_fills_the_memory(tmp_path: Path, b
 
 GROWTH = """
 import resource, sys
-import pyarrow.csv
-from raan.tabular.reading import read
+import pandas
+from raan.tables.read import read
 
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 try:
@@ -464,11 +465,13 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 @pytest.mark.parametrize("encoding", ["hex", "base64", "rot13", "bz2", "undefined", "idna", "a\0b", "klingon"])
 def test_an_encoding_that_is_none_of_text_is_refused(encoding: str) -> None:
-    with pytest.raises(ValueError, match=r"encoding is .*: expected one of text, such as 'utf-8' or 'latin-1'"):
+    with pytest.raises(
+        ValueError, match=r"encoding is .*: expected a text encoding, such as 'utf-8' or 'latin-1'"
+    ):
         Layout(encoding=encoding)
 
 
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-32", "cp1252", "shift_jis", "utf-7"])
 def test_a_file_is_read_in_the_encoding_that_is_named(tmp_path: Path, encoding: str) -> None:
     (tmp_path / "a.csv").write_bytes("city,n\nYork,1\nHull,2\n".encode(encoding))
-    assert read(tmp_path / "a.csv", layout=Layout(encoding=encoding)).columns["city"].names == ("Hull", "York")
+    assert read(tmp_path / "a.csv", layout=Layout(encoding=encoding)).frame["city"].tolist() == ["York", "Hull"]

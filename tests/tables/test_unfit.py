@@ -9,8 +9,8 @@ import pytest
 
 from raan.errors import in_shell
 from raan.lab.datasets.adult import COLUMNS
-from raan.tabular.reading import read
-from raan.tabular.unfit import describe_unfit, look
+from raan.tables.checks import describe_unfit, find_unfit
+from raan.tables.read import read
 
 ROWS = 1000
 RNG = np.random.default_rng(0)
@@ -78,8 +78,7 @@ FIT = {
 
 
 def seen(name: str, values: object) -> str | None:
-    (column,) = read(pd.DataFrame({name: values})).columns.values()
-    return look(name, column)
+    return find_unfit(name, read(pd.DataFrame({name: values})).frame[name])
 
 
 def of(table: dict[str, object]) -> pytest.MarkDecorator:
@@ -129,7 +128,9 @@ def test_no_column_of_adult_is_taken_for_unfit(rows: int | None, real_data: Path
     frame = pd.read_csv(real_data / "adult" / "adult.data", names=list(COLUMNS), skipinitialspace=True)
     for seed in range(3):
         some = frame if rows is None else frame.sample(rows, random_state=seed)
-        assert {name: look(name, column) for name, column in read(some).columns.items()} == dict.fromkeys(COLUMNS)
+        assert {name: find_unfit(name, column) for name, column in read(some).frame.items()} == dict.fromkeys(
+            COLUMNS
+        )
 
 
 @pytest.mark.parametrize("rows", [100, 2000, None])
@@ -139,4 +140,4 @@ def test_no_column_of_meps_is_taken_for_unfit(file: str, rows: int | None, real_
         pytest.skip(f"no {file}")
     frame = pd.read_csv(real_data / "meps" / file)
     some = frame if rows is None else frame.sample(rows, random_state=0)
-    assert not [name for name, column in read(some).columns.items() if look(name, column)]
+    assert not [name for name, column in read(some).frame.items() if find_unfit(name, column)]

@@ -7,10 +7,9 @@ from pathlib import Path
 import numpy as np
 from jaxtyping import Float
 
-from raan.errors import InputError
-from raan.tabular.columns import number_of
-from raan.tabular.lines import TextFile, fault, rows_of
-from raan.tabular.words import listed
+from raan.errors import InputError, listed
+from raan.tables.columns import number_of
+from raan.tables.read import TextFile
 
 Columns = dict[str, Float[np.ndarray, "row"]]
 
@@ -32,13 +31,13 @@ def csv_lines(path: Path, *, strict: bool = True) -> Iterator[tuple[int, list[st
 
     Quotes that stand where they should not are an error if strict, and else taken as they are.
     """
-    file = TextFile(path, strict=strict, spaced=False)
-    lines = rows_of(file)
+    file = TextFile(path, strict=strict, strip=False)
+    lines = file.lines()
     first, header = next(lines, (1, []))
     yield first, header
     for line, values in lines:
         if len(values) != len(header):
-            raise fault(file, line, f"has {len(values)} values", f"{len(header)} as in the header")
+            raise file.fault(line, f"has {len(values)} values", f"{len(header)} as in the header")
         yield line, values
 
 

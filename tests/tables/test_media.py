@@ -16,7 +16,7 @@ from encoders import WORDS, tiny_text_encoder
 from raan.data import Media, Preprocessing, encoders, from_frame
 from raan.data.embed import load_encoder
 from raan.errors import InputError, MissingExtra, in_shell, spell
-from raan.tabular import media as door
+from raan.tables import media as door
 
 pytestmark = pytest.mark.filterwarnings("ignore::raan.data.DataWarning")
 

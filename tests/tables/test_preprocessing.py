@@ -180,7 +180,11 @@ def test_an_unknown_category_is_other_where_some_were_pooled() -> None:
     frame = pd.DataFrame({"job": ["a"] * 6 + ["b"]})
     with pytest.warns(DataWarning, match="pooled"):
         preprocessing = Preprocessing.fit(frame, rules=Rules(rare=5))
-    assert preprocessing.transform(pd.DataFrame({"job": ["z", None]})).tolist() == [[0, 1], [0, 0]]
+    with pytest.warns(
+        DataWarning, match="'job' has a category that no training row had in 1 of 3 rows, such as 'z'"
+    ):
+        features = preprocessing.transform(pd.DataFrame({"job": ["z", "b", None]}))
+    assert features.tolist() == [[0, 1], [0, 1], [0, 0]]
 
 
 def test_missing_values_that_no_training_row_had_are_the_median_and_zeros() -> None:
@@ -196,7 +200,9 @@ def test_a_word_where_the_training_rows_had_numbers_is_told() -> None:
 
 def test_numbers_are_taken_as_words_where_the_training_rows_had_words() -> None:
     frame = pd.DataFrame({"code": ["1", "2", "1"]})
-    assert fitted(frame, None).transform(pd.DataFrame({"code": [2, 1.0]})).tolist() == [[0, 1], [1, 0]]
+    assert fitted(frame, None, types={"code": "category"}).transform(
+        pd.DataFrame({"code": [2, 1.0]})
+    ).tolist() == [[0, 1], [1, 0]]
 
 
 def test_a_number_too_far_from_the_training_rows_is_told() -> None:
@@ -252,17 +258,17 @@ def test_what_went_through_json_gives_identical_features(numbers: list[float], w
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 2}, "has version 2, expected 1"),
+        ({"version": 3}, "has version 3; expected 2"),
         ({"columns": []}, "has no columns"),
         ({"columns": None}, "cannot be read: TypeError"),
-        ({"columns": [{"type": "number"}]}, "cannot be read: KeyError: 'median'"),
+        ({"columns": [{"type": "number"}]}, "cannot be read: KeyError: 'column'"),
         (
             {"columns": [dict(type="number", column="x", median=0, mean=0, scale=0, indicator=False)]},
-            "'x' has .*, expected finite numbers and a scale above 0",
+            "'x' has .*; expected finite numbers and a scale above 0",
         ),
         (
             {"columns": [dict(type="number", column="x", median="nan", mean=0, scale=1, indicator=False)]},
-            "'x' has .*, expected finite numbers and a scale above 0",
+            "'x' has .*; expected finite numbers and a scale above 0",
         ),
     ],
 )

@@ -187,7 +187,7 @@ def test_the_description_shows_what_became_of_each_column() -> None:
     assert lines[3][3:] == ["2", "0", "f, m"]
     assert "10       (x - " in loaded.describe().splitlines()[1]
     assert "missing as " in loaded.describe().splitlines()[1]
-    assert "split: 360 rows train, 120 select (validation), 120 judge (test)" in loaded.describe()
+    assert "split: 360 rows train, 120 validate, 120 test" in loaded.describe()
     assert loaded.table.describe() in loaded.describe()
 
 
@@ -431,7 +431,7 @@ def test_a_feature_that_duplicates_the_attribute_is_warned_of() -> None:
     said = warned(PEOPLE.assign(title=PEOPLE["sex"].map({"f": "Ms", "m": "Mr"})))
     assert len(said) == 1
     assert said[0].startswith("the column 'title' alone tells the attribute 'f' from the rest (AUC 1.000")
-    assert "it stands in for the attribute" in said[0]
+    assert "it is a proxy of the attribute" in said[0]
 
 
 def test_many_rare_categories_are_no_leak() -> None:
@@ -452,7 +452,7 @@ def test_tiny_cells_are_warned_of_with_their_counts() -> None:
     frame = pd.concat([PEOPLE, PEOPLE[PEOPLE["rich"] == "no"][:5].assign(sex="x", age=np.arange(5) / 7)])
     said = warned(frame)
     assert said[0] == (
-        "2 of 6 (class, attribute) cells have fewer than 30 rows, too few to judge: x with no 5, x with yes 0"
+        "2 of 6 (class, attribute) cells have fewer than 30 rows, too few to evaluate: x with no 5, x with yes 0"
     )
 
 

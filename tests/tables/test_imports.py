@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-DOORS = ("raan.tabular.frame", "raan.tabular.source", "raan.data.stratified")
+MODULES = ("raan.tables.load", "raan.tables.read", "raan.data.stratified")
 
 
 def test_tables_are_read_and_prepared_where_there_is_no_torch(tmp_path):
@@ -10,7 +10,7 @@ def test_tables_are_read_and_prepared_where_there_is_no_torch(tmp_path):
     )
     code = (
         "import sys, warnings; sys.modules['torch'] = None; warnings.simplefilter('ignore');"
-        f"import {', '.join(DOORS)}; from raan.data import from_frame;"
+        f"import {', '.join(MODULES)}; from raan.data import from_frame;"
         "loaded = from_frame(sys.argv[1], 'y', 'sex'); print(loaded.describe())"
     )
     done = subprocess.run(

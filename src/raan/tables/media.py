@@ -13,16 +13,17 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float32, Int
 
 from raan.errors import InputError, Message, MissingExtra, Option, is_installed
-from raan.tabular.columns import Place, Plain, Type, Words
+from raan.tables.columns import Place, Type, as_categories
 
 Kind = Literal["text", "image"]
 Source = Literal["package", "hub", "folder", "timm"]
 
 SHOWN = 5
-"""Images that cannot be used are so many named."""
+"""Maximum number of unusable images listed in an error."""
 
 
 @dataclass(frozen=True)
@@ -83,21 +84,30 @@ class Media:
 
 
 @dataclass(frozen=True, eq=False)
-class Vectors(Words):
-    """A column of texts or images: words, and the numbers that an encoder made of each; last, of a missing one."""
+class Vectors:
+    """A column of texts or images as categories, with the embedding of each; the last is of a missing one."""
 
+    words: pd.Series
     encoder: Encoder
-    vectors: Float32[np.ndarray, "name_or_missing feature"]
+    vectors: Float32[np.ndarray, "category_or_missing feature"]
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @property
+    def codes(self) -> Int[np.ndarray, "row"]:
+        """Each row's category, -1 where it is missing."""
+        return self.words.cat.codes.to_numpy()
 
     def take(self, rows: Int[np.ndarray, "kept"]) -> Vectors:
-        """The column with these rows only."""
-        return Vectors(self.codes[rows], self.names, self.encoder, self.vectors)
+        """Return the column with these rows only."""
+        return replace(self, words=self.words.take(rows))
 
 
 def embed_columns(
-    columns: Mapping[str, Plain], kinds: Mapping[str, Kind], media: Media, place: Place
-) -> dict[str, Plain]:
-    """The columns, those of texts and images embedded by the encoders that are asked for."""
+    columns: Mapping[str, pd.Series], kinds: Mapping[str, Kind], media: Media, place: Place
+) -> dict[str, pd.Series | Vectors]:
+    """Return the columns, those of texts and images embedded by the encoders that are asked for."""
     return {
         name: _embed(name, column, kinds[name], None, media, place) if name in kinds else column
         for name, column in columns.items()
@@ -105,45 +115,52 @@ def embed_columns(
 
 
 def embed_again(
-    columns: Mapping[str, Plain], fitted: Mapping[str, Encoder], media: Media, place: Place
-) -> dict[str, Plain]:
-    """The columns of new rows, those of texts and images embedded by the encoders that they were fitted with."""
+    columns: Mapping[str, pd.Series], fitted: Mapping[str, Encoder], media: Media, place: Place
+) -> dict[str, pd.Series | Vectors]:
+    """Return the columns of new rows, those of texts and images embedded by the encoders of the training rows."""
     return {
         name: _embed(name, column, fitted[name].kind, fitted[name], media, place) if name in fitted else column
         for name, column in columns.items()
     }
 
 
-def _embed(name: str, column: Plain, kind: Kind, fitted: Encoder | None, media: Media, place: Place) -> Vectors:
-    """The column with its numbers; a missing text is an empty one, a missing image an error."""
+def _embed(
+    name: str, column: pd.Series, kind: Kind, fitted: Encoder | None, media: Media, place: Place
+) -> Vectors:
+    """Embed a column; a missing text is an empty one, a missing image an error."""
     if not is_installed("torch"):
         raise MissingExtra(f"embedding the column {name!r}", kind)
     from raan.data import encoders
 
-    words = column.as_words()
+    words = as_categories(column)
+    names = list(words.cat.categories)
     show = media.progress
     progress = None if show is None else lambda done, total: show(name, done, total or 0)
     if kind == "text":
         found = encoders.find_text_encoder(media.encoder("text"), fitted)
-        vectors = encoders.embed_texts([*words.names, ""], found, progress)
-        return Vectors(words.codes, words.names, found.about, vectors)
+        return Vectors(words, found.about, encoders.embed_texts([*names, ""], found, progress))
     folder = Path(media.image_folder or ".").expanduser()
-    files = [folder / path for path in words.names]
+    files = [folder / path for path in names]
     faults = {code: f"is not in {folder}" for code, file in enumerate(files) if not file.is_file()}
-    if words.missing.any() or faults:
-        raise _unusable(name, words, faults, place)
+    if words.isna().any() or faults:
+        raise _describe_unusable(name, words, faults, place)
     network = encoders.find_image_encoder(media.encoder("image"), fitted)
     vectors, faults = encoders.embed_images(files, network, progress)
     if faults:
-        raise _unusable(name, words, faults, place)
+        raise _describe_unusable(name, words, faults, place)
     nothing = np.zeros((1, vectors.shape[1]), np.float32)  # no row of an image is missing
-    return Vectors(words.codes, words.names, network.about, np.concatenate([vectors, nothing]))
+    return Vectors(words, network.about, np.concatenate([vectors, nothing]))
 
 
-def _unusable(column: str, words: Words, faults: Mapping[int, str], place: Place) -> InputError:
-    """An error that names the rows whose images are missing or cannot be read."""
-    bad = np.flatnonzero(words.missing | np.isin(words.codes, list(faults)))
-    said = [_say(words, int(row), faults, place) for row in bad[:SHOWN]]
+def _describe_unusable(column: str, words: pd.Series, faults: Mapping[int, str], place: Place) -> InputError:
+    """Return an error that names the rows whose images are missing or cannot be read."""
+    codes = words.cat.codes.to_numpy()
+    bad = np.flatnonzero((codes < 0) | np.isin(codes, list(faults)))
+    said = []
+    for row in bad[:SHOWN].tolist():
+        code = codes[row]
+        what = "it is missing" if code < 0 else f"{words.cat.categories[code]!r} {faults[code]}"
+        said.append(f"{place(row)}: {what}")
     more = f"; and {len(bad) - SHOWN:,} more" if len(bad) > SHOWN else ""
     return InputError(
         f"the column {column!r}",
@@ -151,11 +168,6 @@ def _unusable(column: str, words: Words, faults: Mapping[int, str], place: Place
         "the path of an image file in every row",
         Message("correct the paths (they are relative to ", Option("image_folder"), ") or leave these rows out"),
     )
-
-
-def _say(words: Words, row: int, faults: Mapping[int, str], place: Place) -> str:
-    code = int(words.codes[row])
-    return f"{place(row)}: {'it is missing' if code < 0 else f'{words.names[code]!r} {faults[code]}'}"
 
 
 def check_media(media: Media, roles: Sequence[str]) -> None:

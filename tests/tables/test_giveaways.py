@@ -8,8 +8,8 @@ import pandas as pd
 
 from raan.fairness.groups import encode_label
 from raan.lab.datasets.adult import COLUMNS
-from raan.tabular.giveaways import giveaways
-from raan.tabular.reading import read
+from raan.tables.checks import find_giveaways
+from raan.tables.read import read
 
 
 def people(rows: int = 3000) -> tuple[pd.DataFrame, np.ndarray]:
@@ -20,8 +20,8 @@ def people(rows: int = 3000) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def told(frame: pd.DataFrame, label: object) -> list[str]:
-    columns = read(frame).settle(list(frame.columns), {})
-    return list(giveaways(columns, encode_label(label), np.arange(len(frame)), 0))
+    columns = read(frame).check(list(frame.columns), {})
+    return list(find_giveaways(columns, encode_label(label), np.arange(len(frame)), 0))
 
 
 def test_a_column_that_agrees_with_the_label_in_97_of_100_rows_is_told() -> None:

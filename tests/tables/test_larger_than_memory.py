@@ -8,10 +8,10 @@ import pandas as pd
 import pytest
 from pyarrow.parquet import ParquetFile
 
-import raan.tabular.reading as reading
+import raan.tables.read as reading
 from memory import grown_by
-from raan.tabular.frame import from_frame
-from raan.tabular.reading import read
+from raan.tables.load import from_frame
+from raan.tables.read import read
 
 ROWS = 750_000
 
@@ -32,16 +32,16 @@ def test_so_many_rows_are_drawn_in_their_order_and_called_what_they_are_called_i
     tmp_path, monkeypatch, chunk
 ):
     monkeypatch.setattr(reading, "CHUNK", chunk)
-    sheet = read(numbered(tmp_path / "a.parquet"), max_rows=300, seed=1)
-    drawn = sheet.columns["n"].values.astype(int)
-    assert sheet.rows == len(set(drawn)) == 300
+    table = read(numbered(tmp_path / "a.parquet"), max_rows=300, seed=1)
+    drawn = table.frame["n"].to_numpy().astype(int)
+    assert len(table.frame) == len(set(drawn)) == 300
     assert (np.diff(drawn) > 0).all()
-    assert sheet.place(7) == f"a.parquet, row {drawn[7]}"
-    assert sheet.notes == (
+    assert table.locate(7) == f"a.parquet, row {drawn[7]}"
+    assert table.notes == (
         "a.parquet has 5,000 rows; 300 of them, drawn at random by the seed, are all that is used",
     )
     whole = read(tmp_path / "a.parquet")
-    np.testing.assert_array_equal(sheet.columns["x"].values, whole.columns["x"].values[drawn])
+    np.testing.assert_array_equal(table.frame["x"], whole.frame["x"].to_numpy()[drawn])
     assert not whole.notes
 
 
@@ -50,7 +50,7 @@ def test_every_row_is_as_likely_as_any_other(tmp_path, monkeypatch):
     file = numbered(tmp_path / "a.parquet", 40)
     seen = np.zeros(40)
     for seed in range(400):
-        seen[read(file, max_rows=10, seed=seed).columns["n"].values.astype(int)] += 1
+        seen[read(file, max_rows=10, seed=seed).frame["n"].to_numpy().astype(int)] += 1
     assert (np.abs(seen / 400 - 0.25) < 5 * (0.25 * 0.75 / 400) ** 0.5).all()
 
 
@@ -60,16 +60,16 @@ def test_the_seed_decides_which_rows_of_a_file_or_frame_are_drawn(tmp_path, kind
     frame = pd.read_parquet(tmp_path / "a.parquet")
     frame.to_csv(tmp_path / "a.csv", index=False)
     given = frame if kind == "frame" else tmp_path / f"a.{kind}"
-    first, again, other = (read(given, max_rows=50, seed=seed).columns["n"].values for seed in (0, 0, 1))
+    first, again, other = (read(given, max_rows=50, seed=seed).frame["n"].to_numpy() for seed in (0, 0, 1))
     np.testing.assert_array_equal(first, again)
     assert len(first) == len(other) == 50
     assert (first != other).any()
-    assert read(given, max_rows=5000).rows == 5000
+    assert len(read(given, max_rows=5000).frame) == 5000
     assert not read(given, max_rows=5000).notes
 
 
 def test_of_rows_that_do_not_fit_into_memory_as_many_as_do_are_used_and_it_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(reading, "most_rows", lambda columns: 100 * columns)
+    monkeypatch.setattr(reading, "count_rows_in_memory", lambda columns: 100 * columns)
     with pytest.warns(UserWarning, match="a.parquet has 5,000 rows; 400 of them, drawn at random"):
         loaded = from_frame(numbered(tmp_path / "a.parquet"), "y", "sex", ignore="n")
     assert loaded.rows == 400
@@ -78,7 +78,7 @@ def test_of_rows_that_do_not_fit_into_memory_as_many_as_do_are_used_and_it_is_sa
 
 def test_half_of_the_memory_is_for_the_table():
     pages = reading.os.sysconf("SC_PHYS_PAGES") * reading.os.sysconf("SC_PAGE_SIZE")
-    assert reading.most_rows(10) == pages // 2 // 400
+    assert reading.count_rows_in_memory(10) == pages // 2 // 400
 
 
 @pytest.fixture(scope="module")
@@ -97,11 +97,11 @@ def large(tmp_path_factory) -> Path:
 def test_a_sample_is_read_within_a_quarter_of_the_files_size(large):
     script = """
 import sys
-from raan.tabular.reading import read
+from raan.tables.read import read
 read(sys.argv[2], max_rows=100)
 with Peak():
-    sheet = read(sys.argv[1], max_rows=10_000)
-assert sheet.rows == 10_000
+    table = read(sys.argv[1], max_rows=10_000)
+assert len(table.frame) == 10_000
 """
     few = numbered(large.parent / "few.parquet")
     assert grown_by(script, large, few) < large.stat().st_size / 2**20 / 4
