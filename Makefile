@@ -1,20 +1,22 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
+DEMO := .venv/.demo
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable
 # One worker for each core, each with one thread: see tests/conftest.py.
 WORKERS ?= logical
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
 .PHONY: demo test test-all check docs wheel release figures results bench clean
 
-demo: $(READY)  ## plain training, one threshold, FairFrontier, RAAN and RL-RAAN on Adult: the table and the figure
+demo: $(DEMO)  ## plain training, one threshold, FairFrontier, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
 
 test: $(READY)  ## every test but the exhaustive ones
 	$(PYTEST) -m 'not exhaustive'
 
-test-all: test  ## every test: those of `make test`, then the exhaustive ones
-	$(PYTEST) -m exhaustive
+test-all: $(READY)  ## every test, the exhaustive ones too, with shapes and types checked everywhere
+	$(PYTEST) --jaxtyping-packages=raan,checker.checked
 
 check: $(READY)  ## ruff, mypy (strict), the layers
 	$(BIN)/ruff check .
@@ -50,5 +52,11 @@ clean:
 # Installed anew only when the project's dependencies change.
 $(READY): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	$(INSTALL) '.[dev]'
 	touch $(READY)
+
+# What the demonstration needs, and no more; the developers' packages hold it, too.
+$(DEMO): pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	test -f $(READY) || $(INSTALL) '.[torch]'
+	touch $(DEMO)

@@ -296,7 +296,7 @@ def test_the_table_is_aligned_plain_text():
     assert all(line == line.rstrip() for line in lines)
     assert "Unknown attribute: 1 sample, counted in the accuracy only." in lines
     assert lines[lines.index("Undefined metrics, for these reasons:") + 1].startswith("  1 of 3 groups have 10 or")
-    assert lines[lines.index("Fewer than 30 samples, read with care:") + 1] == "  group 'c' (5)"
+    assert lines[lines.index("Fewer than 30 samples, interpret with caution:") + 1] == "  group 'c' (5)"
 
 
 @pytest.mark.parametrize("classes", [2, 3])
@@ -370,7 +370,8 @@ def test_the_reading_says_what_could_not_be_computed_and_why():
     ) in reading
     assert "The attribute of 1 sample is unknown; these count in the accuracy only." in reading
     assert (
-        "Read with care, for having fewer than 30 samples: group 'c' (5); class '0' of group 'a' (20)" in reading
+        "Fewer than 30 samples, to be interpreted with caution: group 'c' (5); class '0' of group 'a' (20)"
+        in reading
     )
     assert "nan" not in reading
 

@@ -16,7 +16,7 @@ from raan.cli.console import console, errors, naming, waiting
 from raan.cli.options import Data, Decimal, Delimiter, Encoding, Json, Quiet, points_option, read_points
 from raan.errors import InputError
 from raan.fairness.aims import AIMS
-from raan.fairness.audit import MIN_COUNT
+from raan.fairness.counts import MIN_MEASURED
 from raan.fairness.promise import Status
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def audit(
     ] = None,
     min_count: Annotated[
         int, typer.Option(min=1, help="Groups with fewer rows than this of some class are left out of the gaps.")
-    ] = MIN_COUNT,
+    ] = MIN_MEASURED,
     missing: Annotated[
         list[str] | None, typer.Option(metavar="WORD", help="A word for a missing value, besides '', ? and NA.")
     ] = None,

@@ -154,7 +154,7 @@ def _read(
     max_rows: int | None,
     media: Media,
 ) -> Loaded:
-    from raan.fit.rows import LEAST_JUDGED
+    from raan.fairness.counts import MIN_CHOSEN
     from raan.tables.columns import MISSING
     from raan.tables.load import from_frame
     from raan.tables.preprocess import Rules
@@ -168,7 +168,7 @@ def _read(
         keep_attribute=keep_attribute,
         test=test,
         seed=seed,
-        rules=Rules(missing=(*MISSING, *(missing or ())), min_cell_rows=LEAST_JUDGED),
+        rules=Rules(missing=(*MISSING, *(missing or ())), min_cell_rows=MIN_CHOSEN),
         layout=layout,
         max_rows=max_rows,
         media=media,

@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Bool, Float
 
 from raan.errors import InputError, Message, Option, is_number, is_whole
-from raan.fairness.counts import Counts, Estimate, bracket, count, resample
+from raan.fairness.counts import MIN_MEASURED, Counts, Estimate, bracket, count, resample
 from raan.fairness.findings import Audit, Cell, Group, Rates
 from raan.fairness.groups import Codes, check_common, check_lengths, check_size, encode_attribute, match_classes
 from raan.fairness.metrics import (
@@ -31,9 +31,6 @@ RATES: tuple[Measure, ...] = (selection_rate, true_positive_rate, false_positive
 
 MOST_REPLICATES = 1_000_000
 
-MIN_COUNT = 10
-"""A group with fewer samples of some class is too small to judge by."""
-
 IN_MEMORY = 1 << 22
 """Numbers of replicated counts that are in memory at a time."""
 
@@ -48,7 +45,7 @@ def audit(
     *,
     confidence: float = 0.95,
     replicates: int = 1000,
-    min_count: int = MIN_COUNT,
+    min_count: int = MIN_MEASURED,
     random_state: int | np.random.Generator | None = 0,
 ) -> Audit:
     """Measure how predictions serve the groups of the sensitive features.
@@ -80,7 +77,7 @@ def audit_counts(
     *,
     confidence: float = 0.95,
     replicates: int = 1000,
-    min_count: int = MIN_COUNT,
+    min_count: int = MIN_MEASURED,
     random_state: int | np.random.Generator | None = 0,
 ) -> Audit:
     """The audit of predictions that are counted already, as by `raan.fairness.count`.

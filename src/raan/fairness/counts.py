@@ -13,6 +13,12 @@ from typing import Literal, TypeAlias
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+MIN_MEASURED = 10
+"""A group with fewer samples of some class is left out of the gaps and the worst group of an audit."""
+
+MIN_CHOSEN = 30
+"""A group with fewer rows of some class takes no part in a choice; rates over fewer are marked as uncertain."""
+
 Counts: TypeAlias = Float[np.ndarray, "*lead label attribute prediction"]
 
 

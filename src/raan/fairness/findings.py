@@ -6,10 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from raan.fairness.aims import MEASURES
-from raan.fairness.counts import Estimate
-
-SMALL = 30
-"""A group of fewer samples is named as small: the bootstrap understates how little is known of it."""
+from raan.fairness.counts import MIN_CHOSEN, Estimate
 
 
 @dataclass(frozen=True)
@@ -75,12 +72,12 @@ class Audit:
     @property
     def small(self) -> tuple[str, ...]:
         """The groups, and the classes within larger groups, that have samples but fewer than 30."""
-        few = {group.name for group in self.groups if group.count < SMALL}
+        few = {group.name for group in self.groups if group.count < MIN_CHOSEN}
         groups = (f"group {group.name!r} ({group.count})" for group in self.groups if group.name in few)
         cells = (
             f"class {cell.label!r} of group {cell.group!r} ({cell.count})"
             for cell in self.cells
-            if 0 < cell.count < SMALL and cell.group not in few
+            if 0 < cell.count < MIN_CHOSEN and cell.group not in few
         )
         return (*groups, *cells)
 
@@ -195,7 +192,9 @@ def _notes(audit: Audit) -> Iterator[str]:
     if audit.undefined:
         yield "\n".join(["Undefined metrics, for these reasons:", *(f"  {why}" for why in audit.undefined)])
     if audit.small:
-        yield "\n".join([f"Fewer than {SMALL} samples, read with care:", *(f"  {who}" for who in audit.small)])
+        yield "\n".join(
+            [f"Fewer than {MIN_CHOSEN} samples, interpret with caution:", *(f"  {who}" for who in audit.small)]
+        )
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> str:
@@ -221,7 +220,7 @@ def _sentences(audit: Audit) -> Iterator[str]:
     if audit.unknown:
         yield f"The attribute of {_samples(audit.unknown)} is unknown; these count in the accuracy only."
     if audit.small:
-        yield f"Read with care, for having fewer than {SMALL} samples: {_listed(audit.small)}."
+        yield f"Fewer than {MIN_CHOSEN} samples, to be interpreted with caution: {_listed(audit.small)}."
 
 
 def _on_those_left_out(audit: Audit) -> str:

@@ -12,7 +12,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from raan.errors import in_shell, spell
-from raan.fairness.counts import cell_counts
+from raan.fairness.counts import MIN_CHOSEN, cell_counts
 from raan.fit.rows import Rows
 from raan.frontier.decide import Counted, Judge
 from raan.frontier.estimator import FairFrontier
@@ -31,9 +31,9 @@ SEARCH = 4.0
 MARGIN = 1.2
 """What is planned beyond what was measured: other programs take their share of the machine."""
 
-MIN_ROWS, MIN_CELL_ROWS, MAX_MIN_ROWS = 8_000, 20, 24_000
-"""To save time never fewer rows are taken than the first, nor so few that a class of a group has fewer than the
-second; but the last are always enough.
+MIN_ROWS, MAX_MIN_ROWS = 8_000, 24_000
+"""A subsample never has fewer rows than the first, nor so few that a class of a group has fewer than MIN_CHOSEN;
+but the last are always enough.
 """
 
 WIDE, WIDE_BINS, LOGIT_VARIANCE = 200, 63, 1.0
@@ -206,7 +206,7 @@ def fit_in_time(seconds: Callable[[int], float], rows: Rows, budget: float) -> R
     if seconds(most) <= budget:
         return rows
     cells = cell_counts(rows.label(rows.training), rows.group(rows.training))
-    least = max(MIN_ROWS, min(MAX_MIN_ROWS, MIN_CELL_ROWS * most // max(int(cells.min()), 1)))
+    least = max(MIN_ROWS, min(MAX_MIN_ROWS, MIN_CHOSEN * most // max(int(cells.min()), 1)))
     sizes = np.geomspace(most, min(least, most), 60)
     within = (int(size) for size in sizes if seconds(int(size)) <= budget)
     return rows.few(next(within, int(sizes[-1])))

@@ -7,10 +7,8 @@ from jaxtyping import Float32, Int
 
 from raan.data.stratified import stratified_split
 from raan.errors import listed
+from raan.fairness.counts import MIN_CHOSEN
 from raan.tables.load import Loaded, keep_comparable
-
-LEAST_JUDGED = 30
-"""A group with fewer training rows of some class is too small to judge by."""
 
 Places = Int[np.ndarray, "row"]
 
@@ -78,12 +76,12 @@ class Rows:
 def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
     """The rows, those of groups too small to judge by as unknown, and a note that names these groups."""
     training = np.concatenate([loaded.split.train, loaded.split.validation])
-    judged = keep_comparable(loaded.name, loaded.label, loaded.attribute, training, LEAST_JUDGED)
+    judged = keep_comparable(loaded.name, loaded.label, loaded.attribute, training, MIN_CHOSEN)
     small = [name for name in loaded.attribute.names if name not in judged.names]
     if not small:
         return loaded, ()
     note = (
-        f"Groups with fewer than {LEAST_JUDGED} training rows of some class are too small to judge by: "
+        f"Groups with fewer than {MIN_CHOSEN} training rows of some class are too small to judge by: "
         f"{listed(small)}. Their rows train the models, but no gap is measured for them."
     )
     return replace(loaded, attribute=judged), (note,)

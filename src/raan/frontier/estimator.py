@@ -13,6 +13,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole
+from raan.fairness.counts import MIN_CHOSEN
 from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
 from raan.fairness.metrics import accuracy
@@ -140,7 +141,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         attribute_at_prediction: bool = False,
         folds: int = 3,
         repeats: int = 1,
-        min_count: int = 20,
+        min_count: int = MIN_CHOSEN,
         n_jobs: int | None = None,
         random_state: int | None = 0,
         verbose: bool | int = False,

@@ -13,6 +13,7 @@ import pandas as pd
 from jaxtyping import Float32, Int
 
 from raan.errors import InputError, listed
+from raan.fairness.counts import MIN_CHOSEN
 from raan.tables.checks import describe_unfit, leave_unfit
 from raan.tables.columns import MISSING, Place, Type, known_values
 from raan.tables.media import Encoder, Media, Vectors, embed_again
@@ -61,7 +62,7 @@ class Rules:
     missing: tuple[str, ...] = MISSING
     missing_label: Literal["drop", "refuse"] = "drop"
     groups: int = 100
-    tiny: int = 30
+    tiny: int = MIN_CHOSEN
     min_cell_rows: int = 0
 
 
