@@ -29,7 +29,7 @@ ROOMS = (
     "raan.lab.results.summary",
     "raan.lab.studies",
     "raan.tables.load",
-    "raan.tabular.reading",
+    "raan.tables.read",
 )
 
 

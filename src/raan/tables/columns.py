@@ -62,11 +62,12 @@ def normalise(
     if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
         if types.is_complex_dtype(dtype):
             return series
-        values = series.to_numpy(np.float64, na_value=np.nan)
+        plain = dtype == np.float64  # of which no copy is made
+        values = series.to_numpy() if plain else series.to_numpy(np.float64, na_value=np.nan)
         marks = [number for word in missing if (number := number_of(word)) is not None and number == number]
         if marks:
             values = np.where(np.isin(values, marks), np.nan, values)
-        column = pd.Series(values, series.index)
+        column = pd.Series(values, series.index, copy=False)
         return as_categories(column) if text else column
     explicit = isinstance(dtype, pd.CategoricalDtype)
     if not (

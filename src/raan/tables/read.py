@@ -44,7 +44,7 @@ PARQUET = {".parquet", ".pq"}
 TABBED = {".tsv", ".tab"}
 DELIMITERS = ",;\t|"
 
-CHUNK = 20_000  # rows
+CHUNK = 15_000  # rows
 SEPARATOR = "\x1f"  # what a delimiter outside of ASCII is replaced with: pandas does not take it
 
 SAMPLE = 1 << 16  # characters from which the delimiter is guessed
@@ -265,12 +265,11 @@ class Source:
         self, chunk: Chunk, columns: Sequence[str], text: Collection[str], missing: Collection[str]
     ) -> pd.DataFrame:
         """Return columns of a chunk as numbers and categories."""
-        return pd.DataFrame(
-            {
-                name: normalise(chunk.frame[name], missing, text=name in text, decimal=self.decimal)
-                for name in columns
-            }
-        )
+        found = {
+            name: normalise(chunk.frame[name], missing, text=name in text, decimal=self.decimal)
+            for name in columns
+        }
+        return pd.DataFrame(found, copy=False)
 
 
 def open_source(path: Path, layout: Layout = Layout()) -> Source:
