@@ -44,7 +44,7 @@ PARQUET = {".parquet", ".pq"}
 TABBED = {".tsv", ".tab"}
 DELIMITERS = ",;\t|"
 
-CHUNK = 15_000  # rows
+CHUNK = 20_000  # rows
 SEPARATOR = "\x1f"  # what a delimiter outside of ASCII is replaced with: pandas does not take it
 
 SAMPLE = 1 << 16  # characters from which the delimiter is guessed
@@ -364,7 +364,8 @@ def _open_parquet(path: Path) -> Source:
         try:
             batches = file.iter_batches(CHUNK) if rows else [pa.RecordBatch.from_pylist([], file.schema_arrow)]
             for batch in batches:
-                frame = pa.Table.from_batches([batch]).select(places).to_pandas()
+                frame = batch.select(places).to_pandas(split_blocks=True)
+                del batch
                 frame = frame.set_axis(list(columns), axis=1).set_axis(range(done, done + len(frame)))
                 done += len(frame)
                 yield Chunk(frame, done)
