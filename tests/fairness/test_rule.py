@@ -132,3 +132,33 @@ def test_every_field_of_the_metrics_is_a_measure_with_names_of_its_own():
     assert {measure.metric for measure in MEASURES} == set(Metrics.__dataclass_fields__)
     for names in ("title", "short"):
         assert len({getattr(measure, names) for measure in MEASURES}) == len(MEASURES)
+
+
+def paired(lost: int, switched: int, rows: int = 1000):
+    """A reference that is right in 80 % of each cell, and a point that loses so many rows of one cell."""
+    reference = np.zeros((2, 3, 2))
+    reference[0, :2], reference[1, :2] = [0.2 * rows, 0.05 * rows], [0.05 * rows, 0.2 * rows]
+    point = reference.copy()
+    point[1, 1] += [lost, -lost]
+    moved = np.zeros((2, 3))
+    moved[1, 1] = switched
+    return point, reference, moved
+
+
+@pytest.mark.parametrize(
+    ("lost", "switched", "margin", "allowed"), [(2, 2, 1.28, True), (3, 60, 0.0, True), (3, 60, 1.28, False)]
+)
+def test_the_budget_is_kept_by_so_many_standard_errors_of_the_paired_difference(lost, switched, margin, allowed):
+    point, reference, moved = paired(lost, switched)
+    error = math.sqrt((switched / 1000 - (lost / 1000) ** 2) / 1000)
+    assert allowed == (lost / 1000 + margin * error <= 0.005)
+    assert bool(Rule(accuracy_drop=0.005, margin=margin).allows(point, reference, moved)) == allowed
+
+
+@pytest.mark.parametrize(("switched", "margin", "allowed"), [(40, 0.0, True), (40, 1.28, False), (4, 1.28, True)])
+def test_the_guard_is_kept_by_so_many_standard_errors_of_the_cells_difference(switched, margin, allowed):
+    point, reference, moved = paired(4, switched)
+    error = math.sqrt((switched / 250 - (4 / 250) ** 2) / 250)
+    assert allowed == (4 / 250 + margin * error <= 0.03)
+    rule = Rule(accuracy_drop=1.0, worst_group_drop=0.03, margin=margin)
+    assert bool(rule.allows(point, reference, moved)) == allowed
