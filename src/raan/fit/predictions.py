@@ -12,8 +12,8 @@ import pyarrow
 from pyarrow.parquet import ParquetWriter
 
 from raan.errors import InputError, Option
-from raan.files.write import write_whole
 from raan.fit.classifier import TableClassifier
+from raan.io.files import write_whole
 from raan.tabular.media import Media
 from raan.tabular.reading import PARQUET, TEXTS
 from raan.tabular.source import Chunk, Features, Source

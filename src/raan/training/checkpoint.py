@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from raan.errors import InputError, Option
-from raan.files.plain import check_archive
-from raan.files.write import write_whole
+from raan.io.files import check_archive, write_whole
 from raan.methods.method import Memory
 from raan.training.decided import Path, Point
 from raan.training.train import Finish, State

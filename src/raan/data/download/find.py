@@ -15,8 +15,7 @@ from urllib.error import HTTPError
 import platformdirs
 
 from raan.data.download.remote import Progress, RemoteFile, Source, TooSlow
-from raan.files.lock import lock, release
-from raan.files.write import check_space, scratch, write_all
+from raan.io.files import check_space, lock, scratch
 
 CHUNK = 1 << 16
 ATTEMPTS = 10  # at one source, as long as each brings more of the file
@@ -45,19 +44,16 @@ def fetch(file: RemoteFile, target: Path, scratch: Path, progress: Progress | No
     """
     # By checksum, so that versions of a file do not meet.
     part = target.with_name(f"{target.name}.{file.sha256[:8]}.part")
-    with lock(part, wait=True) as stream:
-        copy = _Copy(file, stream, scratch, progress)
+    with lock(part.with_suffix(".lock"), wait=True):
+        if target.is_file():  # another process was quicker
+            return
         try:
-            if target.is_file():  # another process was quicker
-                stream.truncate(0)
-            else:
-                copy.fill()
-                release(stream)
-                os.replace(part, target)
+            with FileIO(part, "a+") as stream:
+                _Copy(file, stream, scratch, progress).fill()
+            os.replace(part, target)
         finally:
-            if not stream.closed and copy.size == 0:
-                release(stream)
-                part.unlink(missing_ok=True)
+            if part.exists() and not part.stat().st_size:
+                part.unlink()
 
 
 @dataclass(frozen=True)
@@ -120,7 +116,9 @@ class _Copy:
             with source.open(self.scratch, size) as (body, size):
                 self.stream.truncate(size)
                 while size <= self.file.size and (chunk := body.read(CHUNK)):
-                    write_all(self.stream, chunk)
+                    rest = memoryview(chunk)
+                    while rest:
+                        rest = rest[self.stream.write(rest) :]
                     size += len(chunk)
                     if self.progress:
                         self.progress(size, self.file.size)
