@@ -224,7 +224,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(
     web: SimpleNamespace, small_disk: Path, monkeypatch: pytest.MonkeyPatch, said: bool
 ) -> None:
     if not said:
-        monkeypatch.setattr(space, "room", lambda place: (10**9, 10**9))
+        monkeypatch.setattr(space.shutil, "disk_usage", lambda place: SimpleNamespace(total=10**9, free=10**9))
     with pytest.raises(DataUnavailable, match="the disk has" if said else "No space left on device"):
         find(described(f"{web.address}/good"))
     assert files_below(small_disk) == []
@@ -288,7 +288,7 @@ def test_a_process_that_is_killed_leaves_a_part_and_the_next_goes_on_from_there(
     victim.wait(10)
     had = part.stat().st_size
     assert 0 < had < len(BODY)
-    assert files_below(cache) == [f"set/{PART}"]
+    assert f"set/{PART}" in files_below(cache)
     assert find(described(f"{web.address}/good")).read_bytes() == BODY
     assert web.asked[-1] == ("/good", had)
     assert files_below(cache) == ["set/file.bin"]

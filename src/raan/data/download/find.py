@@ -24,6 +24,13 @@ FULL = (errno.ENOSPC, errno.EDQUOT)
 NOTHING_THERE = 416  # the status for a range after the last byte
 
 
+def write_all(stream: FileIO, content: bytes) -> None:
+    """Write all of the content: a disk that is nearly full takes a part of it, and fails at the next."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]
+
+
 class NotFetched(Exception):
     """No source gave the file; what each of them answered."""
 
@@ -46,6 +53,7 @@ def fetch(file: RemoteFile, target: Path, scratch: Path, progress: Progress | No
     part = target.with_name(f"{target.name}.{file.sha256[:8]}.part")
     with lock(part.with_suffix(".lock"), wait=True):
         if target.is_file():  # another process was quicker
+            part.unlink(missing_ok=True)
             return
         try:
             with FileIO(part, "a+") as stream:
@@ -116,9 +124,7 @@ class _Copy:
             with source.open(self.scratch, size) as (body, size):
                 self.stream.truncate(size)
                 while size <= self.file.size and (chunk := body.read(CHUNK)):
-                    rest = memoryview(chunk)
-                    while rest:
-                        rest = rest[self.stream.write(rest) :]
+                    write_all(self.stream, chunk)
                     size += len(chunk)
                     if self.progress:
                         self.progress(size, self.file.size)
