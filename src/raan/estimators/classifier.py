@@ -243,13 +243,12 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         network = restore_network(state["widths"], state["tensors"], len(model.classes_))
         model.model_ = replace(network, precision=PRECISIONS[model.precision])
         width = state["widths"][0][0]
+        made = {width}  # an encoder may take samples of any shape
         if model.preprocessing_ is not None:
-            made = len(model.preprocessing_.feature_names)
-        else:
-            made = width if state["encoder"] else state["n_features_in_"]
-        if made != width or (
-            model.preprocessing_ is None and len(state.get("feature_names_in_", range(made))) != made
-        ):
+            made = {len(model.preprocessing_.feature_names)}
+        elif state["encoder"] is None:
+            made = {state["n_features_in_"], len(state.get("feature_names_in_", range(width)))}
+        if made != {width}:
             raise ValueError(f"the network takes {width} features; the input has {made}")
         model.encoder_ = restore_encoder(state["encoder"], encoder)
         return model

@@ -117,7 +117,7 @@ def load(folder: AnyPath, *, encoder: "nn.Module | None" = None, trusted: Sequen
         with reraise_as_corrupt(path / MANIFEST):
             model = find_class(kind)
         if encoder is not None and kind != "RAANClassifier":
-            raise ValueError(f"encoder is given, but the folder contains a {kind}, which has none")
+            raise WrongEncoder(f"encoder is given, but the saved {kind} has none")
         parts = _Parts.unpack(path, data, trusted)
         with reraise_as_corrupt(path / MANIFEST):
             state = parts.decode(json.loads(data["state"][1]))
