@@ -27,7 +27,7 @@ from raan.data.embed import embed_images
 from raan.data.split import Split, split, stack
 from raan.data.streams import stream
 from raan.data.table import Table
-from raan.files.write import write_whole
+from raan.io.files import write_whole
 from raan.lab.datasets.celeba import celeba
 from raan.methods import ERM, RAAN, GroupDRO, Method, Scope
 from raan.models.model import Model, Stack, mlp, outputs

@@ -8,7 +8,7 @@ import pytest
 
 from commands import raan
 from damage import attempt, check, damages
-from raan.files.claim import MANIFEST, claim, why_foreign
+from raan.io.files import new_folder, why_foreign
 from raan.lab.results.journal import frame, open_results, read_journal
 from raan.lab.results.records import line_of, read
 from raan.lab.results.stated import from_text, to_text
@@ -132,14 +132,13 @@ def test_a_damaged_journal_keeps_every_sound_run_and_invents_none(number, whole,
 
 
 @pytest.mark.parametrize("number", SHARES)
-def test_a_folder_with_a_damaged_manifest_is_not_raans_to_replace(number, tmp_path):
-    with claim(tmp_path / "folder", "test") as part:
+def test_a_folder_with_a_damaged_file_is_not_raans_to_replace(number, tmp_path):
+    with new_folder(tmp_path / "folder", "test") as part:
         (part / "one").write_text("1" * 100)
-    for name in (MANIFEST, "one"):
-        file = tmp_path / "folder" / name
-        before = file.read_bytes()
-        for damaged in damages(before, number):
-            file.write_bytes(damaged)
-            assert damaged == before or why_foreign(tmp_path / "folder")
-        file.write_bytes(before)
+    file = tmp_path / "folder" / "one"
+    before = file.read_bytes()
+    for damaged in damages(before, number):
+        file.write_bytes(damaged)
+        assert damaged == before or why_foreign(tmp_path / "folder")
+    file.write_bytes(before)
     assert why_foreign(tmp_path / "folder") == ""

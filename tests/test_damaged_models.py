@@ -1,6 +1,5 @@
 """Damage to models, to what is kept beside them and to caches: the same result, or a refusal by name."""
 
-import re
 import shutil
 from hashlib import sha256
 
@@ -17,8 +16,9 @@ from raan.data.download.find import CorruptData, find
 from raan.data.download.remote import RemoteFile
 from raan.data.embed import embed_once
 from raan.errors import InputError
-from raan.files.folder import CorruptModel
 from raan.fit.outcome import FILE, Outcome
+from raan.io import CorruptModel
+from raan.io.files import MANIFEST
 from raan.training.checkpoint import Checkpoint
 
 # What stands in the folder of `raan fit`, and models of every kind.
@@ -61,8 +61,10 @@ def test_a_damaged_model_of_any_kind_is_refused_with_the_name_of_the_file(number
                 file.write_bytes(damaged)
                 if damaged == before:
                     continue
-                with pytest.raises(CorruptModel, match=re.escape(file.name)):
-                    raan_module.load(folder)
+                found, words = attempt(lambda folder=folder: raan_module.load(folder), CorruptModel)
+                # Damage to the manifest may be harmless, or make it name a file that is not there.
+                assert file.name in words or file.name == MANIFEST
+                assert str(folder) in words or np.array_equal(found.predict_proba(rows), expected)
             file.write_bytes(before)
         assert np.array_equal(raan_module.load(folder).predict_proba(rows), expected)
 

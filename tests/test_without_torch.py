@@ -17,7 +17,7 @@ ROOMS = (
     "raan",
     "raan.errors",
     "raan.fairness",
-    "raan.files",
+    "raan.io",
     "raan.metrics",
     "raan.report.inputs",
     "raan.report.page",

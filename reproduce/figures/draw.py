@@ -8,7 +8,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from raan.files.write import write_whole
+from raan.io.files import write_whole
 from raan.report.charts import COLOURS
 
 ATTRIBUTE_COLOURS = ("#dc2626", "#2563eb", *COLOURS)

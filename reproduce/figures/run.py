@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from raan._version import versions
-from raan.files.write import write_text
+from raan.io.files import write_text
 from raan.lab.results.records import hash_of
 from raan.lab.study.faults import Source
 from raan.lab.study.plan import describe_stage, plain

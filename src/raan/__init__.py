@@ -7,10 +7,10 @@ from raan._version import __version__
 from raan.errors import needing
 
 if TYPE_CHECKING:
-    from raan.doors import load
     from raan.estimators import RAANClassifier
     from raan.fairness.audit import audit
     from raan.frontier import FairFrontier
+    from raan.io import load
     from raan.nn import GroupBatchSampler, IndexedDataset, RAANLoss
     from raan.reweighting import AANReweighting
     from raan.reweighting.weights import aan_weights
@@ -37,7 +37,7 @@ _HOMES = {
     "RAANLoss": "raan.nn",
     "aan_weights": "raan.reweighting.weights",
     "audit": "raan.fairness.audit",
-    "load": "raan.doors",
+    "load": "raan.io",
 }
 
 _MODULES = {"data", "datasets", "fairness", "metrics", "nn", "optim"}

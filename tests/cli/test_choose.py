@@ -1,4 +1,6 @@
 import json
+import shutil
+import zipfile
 
 import numpy as np
 import pytest
@@ -6,7 +8,9 @@ import pytest
 from commands import raan, said
 from fitted_runs import write_table
 from raan import load
-from raan.fit.outcome import Outcome
+from raan.fit.outcome import FILE, Outcome
+from raan.io.files import RATIO
+from systems import posix
 
 FIT = ("--label", "hired", "--attribute", "sex", "--aim", "demographic-parity", "--accuracy-drop", 3)
 
@@ -105,3 +109,45 @@ def test_the_folder_itself_is_not_written_over_without_force(fitted):
     result = raan("choose", fair, "--out", fair)
     assert result.returncode == 2
     assert "is not empty: expected the name of a folder that is new or empty" in said(result)
+
+
+@posix
+@pytest.mark.parametrize("name", ["model", "plain"])
+def test_a_link_in_the_folder_is_refused_and_nothing_is_copied_through_it(fitted, tmp_path, name):
+    _, fair = fitted
+    shutil.copytree(fair, tmp_path / "fair")
+    file = next((tmp_path / "fair" / name).glob("state-*"))
+    file.rename(tmp_path / "elsewhere")
+    file.symlink_to(tmp_path / "elsewhere")
+    refused = raan("choose", tmp_path / "fair", "--out", tmp_path / "o")
+    assert refused.returncode == 2
+    assert f"{file.name} is a link" in said(refused)
+    assert not (tmp_path / "o").exists()
+
+
+def test_a_file_of_the_users_in_the_folder_stays_behind(fitted, tmp_path):
+    _, fair = fitted
+    shutil.copytree(fair, tmp_path / "fair")
+    (tmp_path / "fair" / "plain" / "private.txt").write_text("mine")
+    assert raan("choose", tmp_path / "fair", "--out", tmp_path / "o").returncode in (0, 1)
+    assert not (tmp_path / "o" / "plain" / "private.txt").exists()
+
+
+def test_a_trade_off_that_would_unpack_to_far_more_than_its_bytes_is_refused(fitted, tmp_path):
+    _, fair = fitted
+    shutil.copytree(fair, tmp_path / "fair")
+    with np.load(fair / FILE) as stored:
+        arrays = dict(stored)
+    arrays["posterior"] = np.zeros(30_000_000)
+    np.savez_compressed(tmp_path / "fair" / FILE, **arrays)
+    assert (tmp_path / "fair" / FILE).stat().st_size < 1e6
+    refused = raan("choose", tmp_path / "fair", "--out", tmp_path / "o")
+    assert refused.returncode == 2
+    assert "would unpack to" in said(refused)
+
+
+def test_a_real_trade_off_is_far_from_that_bound(fitted):
+    file = fitted[1] / FILE
+    with zipfile.ZipFile(file) as archive:
+        unpacked = sum(member.file_size for member in archive.infolist())
+    assert unpacked < RATIO * file.stat().st_size / 2

@@ -13,8 +13,8 @@ import pytest
 from commands import ENVIRONMENT, RAAN, people, raan, said
 from fitted_runs import table_of, write_table
 from raan import load
-from raan.files.claim import MANIFEST, claim
 from raan.fit.outcome import Outcome
+from raan.io.files import MANIFEST, new_folder
 from raan.lab.datasets.adult import COLUMNS
 from raan.tables.load import from_frame
 from systems import posix
@@ -260,7 +260,7 @@ def test_a_folder_that_fit_wrote_is_replaced_with_force_alone_and_any_other_neve
     for force in ((), ("--force",)):
         refused = raan(*command, tmp_path / "o", *force)
         assert refused.returncode == 2
-        assert f"is not empty and not replaced (no {MANIFEST} says that raan wrote it)" in said(refused)
+        assert f"is not empty and not replaced (no {MANIFEST} shows that raan wrote it)" in said(refused)
     assert (tmp_path / "o" / "mine.txt").exists()
     first = raan(*command, tmp_path / "new")
     assert first.returncode in (0, 1), first.stderr
@@ -277,7 +277,7 @@ def test_the_folder_one_is_in_is_refused_before_training(tmp_path):
     write_table(tmp_path / "a.csv", rows=600)
     refused = raan("fit", "a.csv", *FIT, "--out", ".", "--force", cwd=tmp_path)
     assert refused.returncode == 2
-    assert "the folder you are in, or one that holds it" in said(refused)
+    assert "the current folder, or one that contains it" in said(refused)
     assert [path.name for path in tmp_path.iterdir()] == ["a.csv"]
 
 
@@ -322,8 +322,8 @@ def test_a_kill_in_the_middle_leaves_no_folder(tmp_path, terminal):
     assert process.returncode == -signal.SIGKILL
     assert not (tmp_path / "o").exists()
     left = [path for path in tmp_path.iterdir() if path.name != "a.csv"]
-    with claim(tmp_path / "o", "raan fit"):  # the next run clears away what the kill left
-        assert not [path for path in left if path.exists() and path.suffix != ".lock"]
+    with new_folder(tmp_path / "o", "raan fit"):  # the next run clears away what the kill left
+        assert not [path for path in left if path.suffix != ".lock" and any(path.iterdir())]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "o"]
 
 
@@ -337,7 +337,7 @@ def test_an_interruption_uses_what_is_finished(tmp_path, terminal):
         shown = _rest(reader)
     assert process.returncode in (0, 1), shown
     assert "Training was interrupted" in " ".join(shown.split())
-    assert (tmp_path / "o" / "model" / "raan-model.json").exists()
+    assert (tmp_path / "o" / "model" / MANIFEST).exists()
 
 
 @posix

@@ -1,11 +1,10 @@
+# ruff: noqa: SLF001
 import numpy as np
 import pytest
 
 from fitted_runs import table_of
 from raan import load
-from raan.files import CorruptModel, Parts
 from raan.fit.classifier import TableClassifier
-from raan.fit.stored import from_parts, to_parts
 
 
 @pytest.mark.parametrize("name", ["boosting", "logistic"])
@@ -38,11 +37,11 @@ def test_a_choice_by_limits_and_an_allowance_is_the_same_after_loading(boosting,
 
 
 def test_a_model_whose_parts_do_not_fit_is_refused(loaded, boosting):
-    parts = to_parts(TableClassifier(loaded.preprocessing, boosting.frontier, loaded.label.names, {}))
-    fewer = {**parts.plain["preprocessing"], "columns": parts.plain["preprocessing"]["columns"][:1]}
-    with pytest.raises(CorruptModel, match="the preprocessing makes 1 features, the model takes 5"):
-        from_parts(Parts({**parts.plain, "preprocessing": fewer}, parts.tensors, parts.estimators), None)
-    with pytest.raises(CorruptModel, match="states the model 'TableClassifier'"):
-        from_parts(Parts({**parts.plain, "kind": "TableClassifier"}, parts.tensors), None)
-    with pytest.raises(CorruptModel, match="classes do not fit the 3 names"):
-        from_parts(Parts({**parts.plain, "class_names": ("a", "b", "c")}, parts.tensors, parts.estimators), None)
+    state = TableClassifier(loaded.preprocessing, boosting.frontier, loaded.label.names, {})._to_state()
+    fewer = {**state["preprocessing"], "columns": state["preprocessing"]["columns"][:1]}
+    with pytest.raises(ValueError, match="the preprocessing makes 1 features, the model takes 5"):
+        TableClassifier._from_state({**state, "preprocessing": fewer})
+    with pytest.raises(ValueError, match="the kind of model is 'Other'"):
+        TableClassifier._from_state({**state, "kind": "Other"})
+    with pytest.raises(ValueError, match="classes do not fit the 3 names"):
+        TableClassifier._from_state({**state, "class_names": ("a", "b", "c")})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
-from shutil import copytree
 from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +10,7 @@ import typer
 
 from raan.cli.console import waiting
 from raan.cli.options import AccuracyDrop, AimOption, Json, NoFloor, Quiet, WorstGroupDrop, read_points
-from raan.cli.outcome import claim_folder, command, finish, write
+from raan.cli.outcome import command, finish, reserve_folder, write
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
@@ -44,9 +42,11 @@ def choose(
     with waiting(f"reading {folder}", quiet):
         from raan.fit.families import choose_with_warnings
         from raan.fit.outcome import Outcome
+        from raan.io import load
 
         model = _load(folder)
         before = Outcome.load(folder)
+        baseline = load(folder / "plain")
     options = _options(aim, accuracy_drop, worst_group_drop, no_floor, _limits(at_most))
     frontier, notes = choose_with_warnings(model.classifier, **options)
     outcome = before.choose(frontier, notes, command())
@@ -56,16 +56,16 @@ def choose(
             f"{folder / 'plain'}. A larger --accuracy-drop, or --no-floor, may find one"
         )
     chosen = model.with_classifier(frontier, outcome.about(outcome.method))
-    with claim_folder(out, force) as place, waiting("writing", quiet):
-        write(outcome, chosen, partial(copytree, folder / "plain"), place, out)
+    with reserve_folder(out, force) as place, waiting("writing", quiet):
+        write(outcome, chosen, baseline.save, place, out)
     finish(outcome, out, notes, monotonic() - begun, as_json=as_json, quiet=quiet)
 
 
 def _load(folder: Path) -> TableClassifier:
     """The saved model; an error where there is nothing to choose from."""
-    from raan.doors import load
     from raan.fit.classifier import TableClassifier
     from raan.frontier.estimator import FairFrontier
+    from raan.io import load
 
     if not (folder / "model").is_dir():
         raise ValueError(f"{folder} has no folder `model`; expected one that `raan fit` wrote")

@@ -37,7 +37,7 @@ def demo(
     with waiting("starting"), needing("raan demo"):
         import torch  # noqa: F401
 
-    from raan.files.write import write_text
+    from raan.io.files import write_text
     from raan.report.charts import as_file
     from raan.report.content import Content
     from raan.report.method_charts import trade_off_charts

@@ -28,7 +28,7 @@ from raan.cli.options import (
     WorstGroupDrop,
     read_share,
 )
-from raan.cli.outcome import claim_folder, command, finish, write
+from raan.cli.outcome import command, finish, reserve_folder, write
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def fit(
     begun = monotonic()
     with (
         warnings.catch_warnings(action="ignore"),  # what the data warn of is shown as notes
-        claim_folder(out, force) as folder,
+        reserve_folder(out, force) as folder,
     ):
         with _until_interrupted(), progress_bar(quiet) as bar:
             bar.add_task("reading", total=None)

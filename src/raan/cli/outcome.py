@@ -31,11 +31,11 @@ CONTRADICTED = 1
 PLAIN: Any = {"markup": False, "highlight": False, "soft_wrap": True}
 
 
-def claim_folder(out: Path, force: bool) -> AbstractContextManager[Path]:
-    """The folder to fill, claimed from now on, which stands at `out` when all is written."""
-    from raan.files.claim import claim
+def reserve_folder(out: Path, force: bool) -> AbstractContextManager[Path]:
+    """The folder to fill, reserved from now on, which is moved to `out` when everything is written."""
+    from raan.io.files import new_folder
 
-    return claim(out, WRITER, force=force, room=SPACE)
+    return new_folder(out, WRITER, force=force, needed=SPACE)
 
 
 def command() -> str:

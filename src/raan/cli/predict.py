@@ -89,8 +89,8 @@ def predict(
 
 def _model(folder: Path) -> TableClassifier:
     """The model of a folder of `raan fit`, or of the folder `model` within it."""
-    from raan.doors import load
     from raan.fit.classifier import TableClassifier
+    from raan.io import load
 
     inner = folder / "model"
     model = load(inner if inner.is_dir() else folder)

@@ -72,10 +72,10 @@ def report(
 def _report_model(folder: Path, out: Path | None, form: Format, quiet: bool) -> None:
     """Write the page, or as Markdown the card, of the model that a folder of `raan fit` holds."""
     with waiting(f"reading {folder}", quiet):
-        from raan.files.write import write_text
         from raan.fit.card import model_card
         from raan.fit.outcome import Outcome
         from raan.fit.words import title
+        from raan.io.files import write_text
         from raan.report.model_page import write_model_page
 
         outcome = Outcome.load(folder)
@@ -121,7 +121,7 @@ def _write(content: Content, form: Format, out: Path | None) -> list[Path]:
         path = out or Path("report.html")
         write_page(content, path)
         return [path]
-    from raan.files.write import write_text
+    from raan.io.files import write_text
     from raan.report.text import latex_report, markdown_report
 
     text = markdown_report(content) if form is Format.MD else latex_report(content)

@@ -1,6 +1,7 @@
 """RAAN as a scikit-learn classifier."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from os import PathLike
 from typing import Any, Literal
 
@@ -23,13 +24,16 @@ from raan.estimators.fitting import (
     schedule,
     train_plainly,
 )
-from raan.estimators.network import outputs, settled, start
+from raan.estimators.network import outputs, restore_encoder, restore_network, settled, start
 from raan.estimators.prepare import Arguments, new_samples, prepare
-from raan.estimators.settings import Settings, read_settings
+from raan.estimators.settings import PRECISIONS, Settings, read_settings
 from raan.fairness.frontier import Frontier
+from raan.fairness.rule import Rule
+from raan.io import estimator_state, restore_input, save_model
 from raan.methods.method import Scope
 from raan.models.model import Model, Output
 from raan.progress import Bars, progress_bars
+from raan.tables.preprocess import Preprocessing
 from raan.training.checkpoint import Checkpoint
 from raan.training.stages import second_stage
 from raan.training.train import Schedule
@@ -193,11 +197,61 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the fitted classifier into a folder, whole or not at all; `raan.load` reads it."""
-        from raan.estimators.stored import to_parts
-        from raan.files import save
-
         check_is_fitted(self, "model_")
-        save(self, folder, kind=RAANClassifier, to_parts=to_parts)
+        save_model(self, folder)
+
+    def _to_state(self) -> dict[str, Any]:
+        encoder, model, preprocessing, frontier = self.encoder_, self.model_, self.preprocessing_, self.frontier_
+        tensors = {"parameters": model.parameters[0]}
+        if model.scaling is not None:
+            tensors |= {"centre": model.scaling.centre.flatten(), "spread": model.scaling.spread.flatten()}
+        # Of an `encoder` the weights are saved, but not its code: its class is named in messages only.
+        weights = {} if encoder is None else {name: each.cpu() for name, each in encoder.state_dict().items()}
+        return estimator_state(self, without=("encoder", "device", "checkpoint")) | {
+            "groups": tuple(self.groups_),
+            "widths": (model.encoder.widths, model.head.widths),  # type: ignore[attr-defined]
+            "tensors": tensors,
+            "encoder": None if encoder is None else (type(encoder).__qualname__, weights),
+            "preprocessing": None if preprocessing is None else preprocessing.to_dict(),
+            "points": [(what["stage"], what["step"]) for what in frontier.what],
+            "counts": np.asarray(frontier.counts),
+            "rule": (frontier.rule.aim, float(frontier.rule.accuracy_drop)),
+            "reference": frontier.reference,
+        }
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any], encoder: nn.Module | None = None) -> "RAANClassifier":
+        model = cls(encoder=encoder, **state["parameters"])
+        read_settings({**model.get_params(deep=False), "encoder": None})
+        model.classes_, model.groups_ = state["classes_"], tuple(map(str, state["groups"]))
+        for name in ("classes_", "feature_names_in_"):
+            column = state.get(name, model.classes_)
+            if not isinstance(column, np.ndarray) or column.ndim != 1 or not len(column):
+                raise ValueError(f"{name} is a {type(column).__name__}; expected an array with one axis")
+        restore_input(model, state)
+        what = tuple(
+            {"stage": "plain" if stage == "plain" else "raan", "step": int(step)}
+            for stage, step in state["points"]
+        )
+        counts, (aim, accuracy_drop) = np.asarray(state["counts"], np.float64), state["rule"]
+        if counts.ndim != 4 or len(counts) != len(what):
+            raise ValueError(f"there are {len(what)} points with counts of shape {counts.shape}")
+        reference = range(len(what))[int(state["reference"])] if what else 0
+        model.frontier_ = Frontier(what, counts, Rule(aim, float(accuracy_drop)), reference)
+        stored = state["preprocessing"]
+        model.preprocessing_ = None if stored is None else Preprocessing.from_dict(stored)
+        network = restore_network(state["widths"], state["tensors"], len(model.classes_))
+        model.model_ = replace(network, precision=PRECISIONS[model.precision])
+        width = state["widths"][0][0]
+        made = {width}  # an encoder may take samples of any shape
+        if model.preprocessing_ is not None:
+            made = {len(model.preprocessing_.feature_names)}
+        elif state["encoder"] is None:
+            made = {state["n_features_in_"], len(state.get("feature_names_in_", range(width)))}
+        if made != {width}:
+            raise ValueError(f"the network takes {width} features; the input has {made}")
+        model.encoder_ = restore_encoder(state["encoder"], encoder)
+        return model
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -1,8 +1,9 @@
 """The network of a classifier: what stands before its head, how it starts, and what it says once fitted."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor, nn
 from raan.data.streams import stream
 from raan.estimators.fitting import Rows, weighted_scaling
 from raan.estimators.settings import Settings
+from raan.io import WrongEncoder
 from raan.models.model import Encoder, Model, Output, Scaling, Stack
 from raan.models.modules import SLICE, ModuleEncoder, embed, laid_flat
 
@@ -121,3 +123,45 @@ def _tensor(table: Float[np.ndarray, "row feature"]) -> Float[Tensor, "row featu
 def _slices(samples: Shaped[np.ndarray, "row ..."], size: int) -> Iterator[Shaped[np.ndarray, "part ..."]]:
     for first in range(0, len(samples), size):
         yield samples[first : first + size]
+
+
+# From a saved model.
+
+
+def restore_network(widths: Any, tensors: Mapping[str, Tensor], classes: int) -> Model:
+    """Make a network from its layers' widths and its numbers, or raise an error if they do not fit together."""
+    encoder, head = (Stack(tuple(each)) for each in widths)
+    if any(type(width) is not int or width < 1 for width in (*encoder.widths, *head.widths)):
+        raise ValueError(f"the layers have widths {widths}; expected whole numbers from 1")
+    if encoder.widths[-1] != head.widths[0] or head.widths[-1] != classes or len(head.widths) < 2:
+        raise ValueError(f"the layers {encoder.widths} and {head.widths} do not fit {classes} classes")
+    sizes = {"parameters": sum(encoder.sizes + head.sizes)}
+    if "centre" in tensors:
+        sizes |= dict.fromkeys(("centre", "spread"), encoder.widths[0])
+    for name, size in sizes.items():
+        each = tensors.get(name, torch.empty(0))
+        floats = each.dtype in (torch.float32, torch.float64) and each.shape == (size,)
+        if not floats or not each.isfinite().all():
+            raise ValueError(f"{name} is {each.dtype} {list(each.shape)}; expected {size} finite floats")
+    parameters = tensors["parameters"]
+    parts = [tensors[name].to(parameters).view(1, 1, -1) for name in ("centre", "spread") if name in sizes]
+    return Model(encoder, head, parameters.unsqueeze(0), Scaling(*parts) if parts else None)
+
+
+def restore_encoder(saved: tuple[str, dict[str, Tensor]] | None, given: nn.Module | None) -> nn.Module | None:
+    """Return a copy of the module given, with the saved weights: its code is the caller's, never the folder's."""
+    if saved is None:
+        if given is not None:
+            raise WrongEncoder("encoder is given, but the saved model has none")
+        return None
+    name, weights = saved
+    if given is None:
+        raise WrongEncoder(f"encoder is None; expected a {name} as in the saved model: load(..., encoder=)")
+    module = deepcopy(given).eval()
+    expected = {key: (value.dtype, value.shape) for key, value in module.state_dict().items()}
+    found = {key: (value.dtype, value.shape) for key, value in weights.items()}
+    if expected != found:
+        differing = sorted(key for key in expected.keys() | found.keys() if expected.get(key) != found.get(key))
+        raise WrongEncoder(f"encoder does not fit the saved {name}; they differ in {differing[:5]}")
+    module.load_state_dict(weights)
+    return module

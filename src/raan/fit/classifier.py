@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
+from raan.io import find_class, save_model
 from raan.tables.media import Media
 from raan.tables.preprocess import Preprocessing
 
@@ -55,7 +56,25 @@ class TableClassifier:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""
-        from raan.files import save
-        from raan.fit.stored import to_parts
+        save_model(self, folder)
 
-        save(self, folder, kind=TableClassifier, to_parts=to_parts)
+    def _to_state(self) -> dict[str, Any]:
+        return {
+            "kind": type(self.classifier).__name__,
+            "model": self.classifier._to_state(),
+            "preprocessing": self.preprocessing.to_dict(),
+            "class_names": self.class_names,
+            "about": self.about,
+        }
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "TableClassifier":
+        classifier = find_class(state["kind"])._from_state(state["model"])
+        preprocessing = Preprocessing.from_dict(state["preprocessing"])
+        names = tuple(map(str, state["class_names"]))
+        made, taken = len(preprocessing.feature_names), getattr(classifier, "n_features_in_", None)
+        if made != taken:
+            raise ValueError(f"the preprocessing makes {made} features, the model takes {taken}")
+        if classifier.classes_.tolist() != list(range(len(names))):
+            raise ValueError(f"the model's classes do not fit the {len(names)} names")
+        return cls(preprocessing, classifier, names, dict(state["about"]))

@@ -17,11 +17,10 @@ from raan.fairness.counts import Counts
 from raan.fairness.metrics import NAMES, Metrics, metrics
 from raan.fairness.promise import Promise, Status, Verdict, check_against_plain
 from raan.fairness.rule import BUDGETS, Rule, Switched
-from raan.files.folder import CorruptModel, blame
-from raan.files.plain import check_archive
 from raan.fit.inspect import GroupScores, Probe
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.search import Tried
+from raan.io.files import CorruptModel, check_archive, reraise_as_corrupt
 
 FILE = "outcome.npz"
 
@@ -206,9 +205,9 @@ class Outcome:
             older = (folder / "results.jsonl").is_file()
             hint = "it is of raan 0.2, so fit the model again" if older else "expected one that `raan fit` wrote"
             raise ValueError(f"{folder} has no {FILE}: {hint}")
-        with blame(file):
+        with reraise_as_corrupt(file):
             check_archive(file)
-        with blame(file), np.load(file, allow_pickle=False) as stored:
+        with reraise_as_corrupt(file), np.load(file, allow_pickle=False) as stored:
             words = json.loads(str(stored["words"]))
             points = Tried(*(stored[f"point_{each.name}"].astype(np.float64) for each in fields(Tried)))
             test, switched = (stored[name].astype(np.float64) for name in ("test", "test_switched"))

@@ -12,8 +12,8 @@ import pyarrow
 from pyarrow.parquet import ParquetWriter
 
 from raan.errors import InputError, Option, listed, nearest
-from raan.files.write import write_whole
 from raan.fit.classifier import TableClassifier
+from raan.io.files import write_whole
 from raan.tables.media import Media
 from raan.tables.preprocess import Drift
 from raan.tables.read import PARQUET, TEXTS, RawTable, Source, check_columns

@@ -3,6 +3,7 @@
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from os import PathLike
 from typing import Any
 
@@ -31,6 +32,7 @@ from raan.frontier.posterior import (
     soften,
 )
 from raan.frontier.search import Tried, search
+from raan.io import estimator_state, restore_input, save_model
 from raan.progress import progress_bars
 from raan.wrap import (
     Cells,
@@ -339,11 +341,49 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the fitted classifier into a folder, whole or not at all; `raan.load` reads it."""
-        from raan.files import save
-        from raan.frontier.stored import to_parts
-
         check_is_fitted(self, "weights_")
-        save(self, folder, kind=FairFrontier, to_parts=to_parts)
+        save_model(self, folder)
+
+    def _to_state(self) -> dict[str, Any]:
+        rule = self.frontier_.rule
+        return estimator_state(self) | {
+            "groups": tuple(self.groups_),
+            "models": [
+                [each.label, *each.attribute] if isinstance(each, Chain) else [each.cell] for each in self.models_
+            ],
+            "tried": {each.name: getattr(self.tried_, each.name) for each in fields(Tried)},
+            "limits": tuple(rule.limits),
+            "accuracy_drop": float(rule.accuracy_drop),
+        }
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "FairFrontier":
+        parameters, classes, groups = state["parameters"], state["classes_"], tuple(map(str, state["groups"]))
+        found = [np.asarray(state["tried"][each.name], float) for each in fields(Tried)]
+        points, parts = found[1].shape[:2]
+        cells = (points, parts, len(classes), len(groups) + 1)
+        expected = [(points, len(classes), len(groups)), (*cells, len(classes)), cells, (*cells, len(classes))]
+        if [each.shape for each in found] != expected or not points:
+            raise ValueError(f"the points have the shapes {[each.shape for each in found]}; expected {expected}")
+        models: list[Chain | Joint] = []
+        for label, *attribute in state["models"]:
+            if parameters["factorisation"] == "joint":
+                models.append(Joint(label, len(classes), len(groups)))
+                continue
+            if len(attribute) not in (0, len(classes)):
+                raise ValueError(f"there are {len(attribute)} models of the attribute for {len(classes)} classes")
+            models.append(Chain(label, tuple(attribute), len(groups)))
+        rule = None
+        if state["limits"]:
+            limits = {str(aim): float(most) for aim, most in state["limits"]}
+            drops = float(state["accuracy_drop"]), parameters["worst_group_drop"]
+            rule = limit_rule(limits, *drops, parameters["confidence"])
+        with warnings.catch_warnings(action="ignore"):  # a choice warns when it is made, not later
+            model = cls.from_points(
+                Tried(*found), classes=classes, groups=groups, models=models, rule=rule, **parameters
+            )
+        restore_input(model, state)
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -4,9 +4,9 @@ from pathlib import Path
 
 from raan.fairness.aims import AIMS
 from raan.fairness.promise import Claim, Status
-from raan.files.write import write_text
 from raan.fit.outcome import Outcome
 from raan.fit.words import inputs, title, verdict
+from raan.io.files import write_text
 from raan.report.groups import compare, count_people
 from raan.report.measures import percent, points
 from raan.report.model_charts import importance_chart, score_charts

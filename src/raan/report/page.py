@@ -14,7 +14,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 from markupsafe import Markup
 
-from raan.files.write import write_text
+from raan.io.files import write_text
 from raan.report.charts import COLOURS, DARK_COLOURS, GLYPHS, as_file, colour, marker
 from raan.report.content import Content
 from raan.report.outline import outline

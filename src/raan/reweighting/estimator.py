@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raan.errors import InputError, Option
 from raan.fairness.groups import check_lengths
+from raan.io import estimator_state, restore_input, save_model
 from raan.reweighting.embedding import embed
 from raan.reweighting.weights import aan_weights
 from raan.wrap import (
@@ -138,11 +139,21 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write what predicting needs into a folder, whole or not at all; `raan.load` reads it."""
-        from raan.files import save
-        from raan.reweighting.stored import to_parts
-
         check_is_fitted(self)
-        save(self, folder, kind=AANReweighting, to_parts=to_parts)
+        save_model(self, folder)
+
+    def _to_state(self) -> dict[str, Any]:
+        # No embedding is needed to predict, and the weights of training rows stay behind.
+        return estimator_state(self, "estimator_", without=("embedding",))
+
+    @classmethod
+    def _from_state(cls, state: dict[str, Any]) -> "AANReweighting":
+        model = cls(**state["parameters"])
+        model.estimator_, model.classes_, model.sample_weight_ = state["estimator_"], state["classes_"], None
+        if not isinstance(model.classes_, np.ndarray) or model.classes_.ndim != 1:
+            raise ValueError("the classes are not a list of classes")
+        restore_input(model, state)
+        return model
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,4 +1,4 @@
-"""Training that survives the death of its process: what there is at the end of every epoch, in a file."""
+"""Save a training at the end of every epoch, so that an interrupted one resumes."""
 
 import pickle
 import zipfile
@@ -13,8 +13,7 @@ import torch
 from torch import Tensor
 
 from raan.errors import InputError, Option
-from raan.files.plain import check_archive
-from raan.files.write import write_whole
+from raan.io.files import check_archive, write_whole
 from raan.methods.method import Memory
 from raan.training.decided import Path, Point
 from raan.training.train import Finish, State
@@ -24,8 +23,8 @@ from raan.training.update import Moments
 class Checkpoint:
     """The stages of a training so far, by name, in a file that is written whole or not at all.
 
-    `key` stands for all that the training depends on: a file of another key is refused. Without a file nothing is
-    kept. Whatever device it was written from, the stages are on the one given.
+    `key` identifies all that the training depends on: a file with another key is refused. Without a file nothing
+    is saved. The stages are read to the device given, whatever device they were saved from.
     """
 
     def __init__(
@@ -34,14 +33,20 @@ class Checkpoint:
         self.file, self.key = None if file is None else File(file), key
         self.stages: dict[str, Finish] = {}
         if self.file is not None and self.file.exists():
-            content = _read(self.file)
+            content = None
+            with suppress(zipfile.BadZipFile, RuntimeError, pickle.UnpicklingError, EOFError):
+                check_archive(self.file)
+                content = torch.load(self.file, weights_only=True)  # tensors and plain values, no code
+            if not isinstance(content, dict) or not {"key", "stages"} <= content.keys():
+                expected = "a file that an interrupted fit left, or a new name"
+                raise InputError(Option("checkpoint"), f"is {self.file}, which contains no training", expected)
             if content["key"] != key:
                 came = f"is {self.file}, written by a training with other parameters or data"
                 raise InputError(Option("checkpoint"), came, "one of the same", "delete it to begin anew")
             self.stages = {name: _finish(stage, device) for name, stage in content["stages"].items()}
 
     def keep(self, stage: str) -> Callable[[Finish], None]:
-        """What writes the file, to be called with what the stage has come to."""
+        """Return a function that saves the state of a stage."""
 
         def write(finish: Finish) -> None:
             self.stages[stage] = finish
@@ -58,20 +63,13 @@ class Checkpoint:
             self.file.unlink(missing_ok=True)
 
 
-def _read(file: File) -> dict[str, Any]:
-    """The file's content; only tensors and plain values are read."""
-    with suppress(zipfile.BadZipFile, RuntimeError, pickle.UnpicklingError, EOFError):
-        check_archive(file)
-        content = torch.load(file, weights_only=True)
-        if isinstance(content, dict) and {"key", "stages"} <= content.keys():
-            return content
-    came = f"is {file}, which holds no training"
-    raise InputError(Option("checkpoint"), came, "a file that an interrupted fit left, or a new name") from None
-
-
 def _plain(finish: Finish) -> dict[str, Any]:
-    """The finish as tensors and plain values."""
+    """Return the finish as tensors and plain values."""
     state, path = finish
+
+    def tensor(array: np.ndarray | None) -> Tensor | None:
+        return None if array is None else torch.from_numpy(array)
+
     return {
         "epoch": state.epoch,
         "step": state.step,
@@ -79,14 +77,18 @@ def _plain(finish: Finish) -> dict[str, Any]:
         "moments": tuple(part.cpu() for part in state.moments if part is not None),
         "memory": tuple(part.cpu() for part in state.memory),
         "failed": state.failed.cpu(),
-        "points": [(it.step, _tensor(it.validation_counts), _tensor(it.test_counts)) for it in path.points],
-        "choice": (_tensor(path.wish), path.chosen.cpu(), path.chosen_step.cpu()),
+        "points": [(it.step, tensor(it.validation_counts), tensor(it.test_counts)) for it in path.points],
+        "choice": (tensor(path.wish), path.chosen.cpu(), path.chosen_step.cpu()),
     }
 
 
 def _finish(content: dict[str, Any], device: torch.device) -> Finish:
-    """The finish of which `_plain` made the content."""
-    points = tuple(Point(step, *map(_array, counts)) for step, *counts in content["points"])
+    """Return the finish that `_plain` made the content from."""
+
+    def array(tensor: Tensor | None) -> Any:
+        return None if tensor is None else tensor.numpy()
+
+    points = tuple(Point(step, *map(array, counts)) for step, *counts in content["points"])
     wish, *choice = content["choice"]
     state = State(
         content["epoch"],
@@ -97,12 +99,4 @@ def _finish(content: dict[str, Any], device: torch.device) -> Finish:
         content["failed"].to(device),
         points[-1],
     )
-    return Finish(state, Path(points, _array(wish), *(part.to(device) for part in choice)))
-
-
-def _tensor(array: np.ndarray | None) -> Tensor | None:
-    return None if array is None else torch.from_numpy(array)
-
-
-def _array(tensor: Tensor | None) -> Any:
-    return None if tensor is None else tensor.numpy()
+    return Finish(state, Path(points, array(wish), *(part.to(device) for part in choice)))

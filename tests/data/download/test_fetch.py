@@ -17,7 +17,7 @@ from raan.data import DataUnavailable
 from raan.data.download import find as module
 from raan.data.download.find import fetch, find
 from raan.data.download.remote import RemoteFile, Url
-from raan.files import write as space
+from raan.io import files as space
 from systems import posix
 from web import BODY, SHA256
 
@@ -28,7 +28,7 @@ FETCH = """
 import sys
 from raan.data.download.find import find
 from raan.data.download.remote import RemoteFile, Url
-from raan.files import write as space
+from raan.io import files as space
 address, sha256, size = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
@@ -181,7 +181,7 @@ def test_a_file_that_another_process_has_put_there_meanwhile_is_left_alone(
 def test_a_disk_without_room_is_told_before_anything_is_asked_for(
     web: SimpleNamespace, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(space, "room", lambda place: (10**6, 1000))
+    monkeypatch.setattr(space.shutil, "disk_usage", lambda place: SimpleNamespace(total=10**6, free=1000))
     with pytest.raises(DataUnavailable, match="256,000 bytes are needed, the disk has 1,000 free"):
         find(described(f"{web.address}/good"))
     assert web.asked == []
@@ -224,7 +224,7 @@ def test_a_disk_that_is_full_leaves_no_half_file(
     web: SimpleNamespace, small_disk: Path, monkeypatch: pytest.MonkeyPatch, said: bool
 ) -> None:
     if not said:
-        monkeypatch.setattr(space, "room", lambda place: (10**9, 10**9))
+        monkeypatch.setattr(space.shutil, "disk_usage", lambda place: SimpleNamespace(total=10**9, free=10**9))
     with pytest.raises(DataUnavailable, match="the disk has" if said else "No space left on device"):
         find(described(f"{web.address}/good"))
     assert files_below(small_disk) == []
@@ -288,7 +288,7 @@ def test_a_process_that_is_killed_leaves_a_part_and_the_next_goes_on_from_there(
     victim.wait(10)
     had = part.stat().st_size
     assert 0 < had < len(BODY)
-    assert files_below(cache) == [f"set/{PART}"]
+    assert f"set/{PART}" in files_below(cache)
     assert find(described(f"{web.address}/good")).read_bytes() == BODY
     assert web.asked[-1] == ("/good", had)
     assert files_below(cache) == ["set/file.bin"]

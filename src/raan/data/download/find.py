@@ -15,14 +15,20 @@ from urllib.error import HTTPError
 import platformdirs
 
 from raan.data.download.remote import Progress, RemoteFile, Source, TooSlow
-from raan.files.lock import lock, release
-from raan.files.write import check_space, scratch, write_all
+from raan.io.files import check_space, lock, scratch
 
 CHUNK = 1 << 16
 ATTEMPTS = 10  # at one source, as long as each brings more of the file
 FAILURES = (OSError, HTTPException, zipfile.BadZipFile, zlib.error)  # what a source may raise
 FULL = (errno.ENOSPC, errno.EDQUOT)
 NOTHING_THERE = 416  # the status for a range after the last byte
+
+
+def write_all(stream: FileIO, content: bytes) -> None:
+    """Write all of the content: a disk that is nearly full takes a part of it, and fails at the next."""
+    rest = memoryview(content)
+    while rest:
+        rest = rest[stream.write(rest) :]
 
 
 class NotFetched(Exception):
@@ -45,19 +51,17 @@ def fetch(file: RemoteFile, target: Path, scratch: Path, progress: Progress | No
     """
     # By checksum, so that versions of a file do not meet.
     part = target.with_name(f"{target.name}.{file.sha256[:8]}.part")
-    with lock(part, wait=True) as stream:
-        copy = _Copy(file, stream, scratch, progress)
+    with lock(part.with_suffix(".lock"), wait=True):
+        if target.is_file():  # another process was quicker
+            part.unlink(missing_ok=True)
+            return
         try:
-            if target.is_file():  # another process was quicker
-                stream.truncate(0)
-            else:
-                copy.fill()
-                release(stream)
-                os.replace(part, target)
+            with FileIO(part, "a+") as stream:
+                _Copy(file, stream, scratch, progress).fill()
+            os.replace(part, target)
         finally:
-            if not stream.closed and copy.size == 0:
-                release(stream)
-                part.unlink(missing_ok=True)
+            if part.exists() and not part.stat().st_size:
+                part.unlink()
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from raan.files.lock import Locked, lock
-from raan.files.plain import digest
-from raan.files.write import check_space, write_all, write_bytes
+from raan.io.files import Locked, check_space, digest, lock, write_bytes
 from raan.lab.results.records import CHECKSUM, Record, journal_of, line_of, lines_of, parse, read
 
 ROOM = 2**16
@@ -47,7 +45,9 @@ class Results:
         with self.journal.open("ab", buffering=0) as file:
             before = file.tell()
             try:
-                write_all(file, b"".join(map(frame, fresh)))
+                rest = memoryview(b"".join(map(frame, fresh)))
+                while rest:  # a disk that is nearly full takes a part, and fails at the next
+                    rest = rest[file.write(rest) :]
                 os.fsync(file.fileno())
             except BaseException:
                 file.truncate(before)  # what is half there would be in the way of the next
@@ -135,7 +135,7 @@ def _lock(path: Path) -> Iterator[None]:
     """Hold the lock on the results for as long as this process lives; its death, however sudden, releases it."""
     with ExitStack() as held:
         try:
-            held.enter_context(lock(path.with_name(path.name + ".lock"), keep=False))
+            held.enter_context(lock(path.with_name(path.name + ".lock")))
         except Locked:
             raise StudyRunning(
                 f"another process is writing to {path}: wait for it, or name other results"

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.metrics import Metrics, metrics
-from raan.files.plain import digest
+from raan.io.files import digest
 
 PARTS = ("validation", "test")
 

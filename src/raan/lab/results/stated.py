@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from raan.files.plain import digest
+from raan.io.files import digest
 from raan.lab.results.explanation import QUANTILES
 
 

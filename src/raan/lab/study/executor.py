@@ -19,7 +19,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import torch
 
-from raan.files.write import scratch
+from raan.io.files import scratch
 from raan.lab.results.records import Record
 from raan.lab.study.plan import Pack
 from raan.lab.study.training import train_pack

@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.table import Table
-from raan.files.write import scratch, write_text
+from raan.io.files import scratch, write_text
 from raan.lab.datasets.dataset import Problem
 from raan.lab.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
 from raan.lab.results.records import Record, explanation_of, read

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from raan.files.write import scratch
+from raan.io.files import scratch
 from raan.lab.datasets.dataset import Problem
 from raan.lab.results.records import Record
 from raan.lab.study.executor import TRIES, At, Ended, describe

@@ -16,7 +16,7 @@ import torch
 
 from raan._version import versions
 from raan.fairness.rule import BUDGETS, LAST, Rule
-from raan.files.write import write_whole
+from raan.io.files import write_whole
 from raan.lab.datasets.catalogue import DATA
 from raan.lab.datasets.dataset import Problem
 from raan.lab.results.records import Record, flatten, hash_of

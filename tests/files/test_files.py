@@ -1,4 +1,4 @@
-"""What is written is there whole or not at all."""
+"""Files appear whole or not at all, and locks exclude other processes."""
 
 import os
 import signal
@@ -11,7 +11,7 @@ import time
 
 import pytest
 
-from raan.files.write import write_bytes, write_text, write_whole
+from raan.io.files import STALE, Locked, lock, scratch, write_bytes, write_text, write_whole
 from systems import posix
 
 
@@ -64,7 +64,7 @@ def test_threads_that_write_one_file_at_once_leave_one_of_their_contents(tmp_pat
 def test_a_process_that_is_killed_leaves_a_whole_file(tmp_path):
     code = """
         import sys
-        from raan.files.write import write_bytes
+        from raan.io.files import write_bytes
         while True:
             for letter in (b"a", b"b"):
                 write_bytes(sys.argv[1], letter * 1_000_000)
@@ -121,12 +121,12 @@ def test_a_device_is_written_to_and_stays_a_device(tmp_path):
 
 @posix
 def test_standard_output_can_be_named_as_a_file():
-    code = "import sys; from raan.files.write import write_text; write_text('/dev/stdout', 'said')"
+    code = "import sys; from raan.io.files import write_text; write_text('/dev/stdout', 'said')"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout == b"said"
 
 
 def test_a_folder_or_a_socket_is_refused_with_words(tmp_path):
-    with pytest.raises(IsADirectoryError, match="is a folder: expected the name of a file"):
+    with pytest.raises(IsADirectoryError, match="is a folder; expected the name of a file"):
         write_text(tmp_path, "text")
     with socket.socket(socket.AF_UNIX) as listening:
         listening.bind(str(tmp_path / "socket"))
@@ -160,7 +160,7 @@ def test_a_full_disk_is_told_by_the_name_of_the_target_and_nothing_is_left(tmp_p
     """A limit on the size of files stands for the disk: as there, the system takes a part of what is written."""
     code = """
 import resource, sys
-from raan.files.write import write_bytes
+from raan.io.files import write_bytes
 resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000))
 write_bytes(sys.argv[1], bytes(5_000))
 write_bytes(sys.argv[1], bytes(100_000))
@@ -171,34 +171,69 @@ write_bytes(sys.argv[1], bytes(100_000))
     assert os.listdir(tmp_path) == ["file"]
 
 
-KILLED = """
-import sys, time
-from raan.files.write import write_whole
+@posix
+def test_the_unfinished_file_of_a_killed_process_is_removed_after_a_day_by_the_next_writer(tmp_path):
+    code = """
+import os, signal, sys
+from raan.io.files import write_whole
 with write_whole(sys.argv[1]) as part:
     part.write_text("half")
-    print("writing", flush=True)
-    time.sleep(60)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+    subprocess.run([sys.executable, "-c", code, tmp_path / "a [1]"], timeout=60)
+    (left,) = tmp_path.iterdir()
+    write_text(tmp_path / "a [1]", "whole")
+    assert left.exists()  # it could be of a process that is still writing
+    os.utime(left, (0, time.time() - STALE - 1))
+    write_text(tmp_path / "a [1]", "whole again")
+    assert os.listdir(tmp_path) == ["a [1]"]
+
+
+HOLD = """
+import sys, time
+from raan.io.files import lock
+with lock(sys.argv[1]):
+    print("held", flush=True)
+    time.sleep(float(sys.argv[2]))
 """
 
 
+def hold(path, seconds):
+    """A process that holds the lock for some seconds."""
+    child = subprocess.Popen([sys.executable, "-c", HOLD, path, str(seconds)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout.readline() == "held\n"
+    return child
+
+
 @posix
-def test_what_a_kill_leaves_is_removed_by_the_next_writer_and_what_others_write_is_not(tmp_path):
-    command = [sys.executable, "-c", KILLED, tmp_path / "file"]
-    killed, working = (subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2))
-    try:
-        for child in (killed, working):
-            child.stdout.readline()
-        killed.kill()
-        killed.wait(10)
-        assert len(os.listdir(tmp_path)) == 2
-        write_text(tmp_path / "file", "whole")
-        assert len(os.listdir(tmp_path)) == 2  # the file, and what the other is writing
-        working.kill()
-        working.wait(10)
-        write_text(tmp_path / "another", "")
-        write_text(tmp_path / "file", "whole again")
-        assert sorted(os.listdir(tmp_path)) == ["another", "file"]
-    finally:
-        for child in (killed, working):
-            child.kill()
-            child.communicate()
+def test_a_lock_is_refused_while_another_process_holds_it_and_free_when_that_is_killed(tmp_path):
+    child = hold(tmp_path / "lock", 60)
+    with pytest.raises(Locked, match="lock is in use by another process"), lock(tmp_path / "lock"):
+        pass
+    child.send_signal(signal.SIGKILL)
+    child.wait(10)
+    child.stdout.close()
+    with lock(tmp_path / "lock"):
+        pass
+    assert os.listdir(tmp_path) == []
+
+
+def test_with_wait_a_lock_is_taken_once_it_is_free(tmp_path):
+    child, start = hold(tmp_path / "lock", 0.5), time.monotonic()
+    with lock(tmp_path / "lock", wait=True):
+        assert time.monotonic() - start > 0.3
+    child.wait(10)
+    child.stdout.close()
+
+
+def test_a_lock_is_released_at_the_end_of_its_block_even_by_an_error(tmp_path):
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError), lock(tmp_path / "a" / "lock"):
+            raise ZeroDivisionError
+
+
+def test_a_temporary_folder_is_gone_in_the_end_even_by_an_error(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    with pytest.raises(KeyboardInterrupt), scratch() as folder:
+        begin_and_stop(folder / "file")
+    assert os.listdir(tmp_path) == []
