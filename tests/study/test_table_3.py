@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from raan.lab.datasets.civil_comments import IDENTITIES
+from raan.lab.datasets.comments import IDENTITIES
 from raan.lab.studies import find
 from raan.lab.study.execute import carry_out
 from raan.lab.study.study import read_study

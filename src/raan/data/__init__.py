@@ -1,4 +1,4 @@
-"""Tables to learn from: how they are made, found and split. What needs torch is imported when it is asked for."""
+"""Tables to learn from: how they are made, found and split. Names are imported on first use; some need torch."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -7,16 +7,14 @@ from raan.data.split import Parts, Split, split, stack  # `split` is the functio
 from raan.errors import needing
 
 if TYPE_CHECKING:
-    from raan.data.download.find import CorruptData, DataUnavailable
+    from raan.data.download import CorruptData, DataUnavailable
     from raan.data.embed import embed_once, embed_texts
     from raan.data.stratified import stratified_split
     from raan.data.table import Table
-    from raan.lab.datasets.adult import adult
+    from raan.lab.datasets.adult import Adult, adult, load_adult
     from raan.lab.datasets.celeba import Celeba, celeba
-    from raan.lab.datasets.civil_comments import civil_comments
-    from raan.lab.datasets.comments import Comments
+    from raan.lab.datasets.comments import Comments, civil_comments, measuring_hate_speech
     from raan.lab.datasets.environments import Environments, environments
-    from raan.lab.datasets.measuring_hate_speech import measuring_hate_speech
     from raan.lab.datasets.meps import meps, meps_split
     from raan.lab.datasets.toy import toy
     from raan.tabular.frame import Loaded, from_frame
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from raan.tabular.preprocessing import DataWarning, Preprocessing, Rules
 
 __all__ = [
+    "Adult",
     "Celeba",
     "Comments",
     "CorruptData",
@@ -46,6 +45,7 @@ __all__ = [
     "embed_texts",
     "environments",
     "from_frame",
+    "load_adult",
     "measuring_hate_speech",
     "meps",
     "meps_split",
@@ -56,14 +56,12 @@ __all__ = [
 ]
 
 _NAMES = {
-    "raan.data.download.find": ("CorruptData", "DataUnavailable"),
+    "raan.data.download": ("CorruptData", "DataUnavailable"),
     "raan.data.embed": ("embed_once", "embed_texts"),
-    "raan.lab.datasets.adult": ("adult",),
+    "raan.lab.datasets.adult": ("Adult", "adult", "load_adult"),
     "raan.lab.datasets.celeba": ("Celeba", "celeba"),
-    "raan.lab.datasets.civil_comments": ("civil_comments",),
-    "raan.lab.datasets.comments": ("Comments",),
+    "raan.lab.datasets.comments": ("Comments", "civil_comments", "measuring_hate_speech"),
     "raan.lab.datasets.environments": ("Environments", "environments"),
-    "raan.lab.datasets.measuring_hate_speech": ("measuring_hate_speech",),
     "raan.lab.datasets.meps": ("meps", "meps_split"),
     "raan.lab.datasets.toy": ("toy",),
     "raan.data.stratified": ("stratified_split",),
