@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
@@ -21,6 +21,7 @@ SUFFIXES = (".jpg", ".jpeg", ".png")
 MAX_PIXELS = 2**26  # a few bytes can encode any number of pixels; so many take 200 MB of memory
 
 
+@runtime_checkable
 class ImageFile(Protocol):
     """What an image is read from, such as a pathlib.Path; several threads may read at once."""
 
