@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-DOORS = ("raan.tabular.frame", "raan.tabular.source", "raan.data.stratified")
+DOORS = ("raan.tabular.frame", "raan.tabular.source", "raan.data.split")
 
 
 def test_tables_are_read_and_prepared_where_there_is_no_torch(tmp_path):

@@ -3,13 +3,12 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from raan.data.split import Parts, Split, split, stack  # `split` is the function, not its module
+from raan.data.split import Parts, Split, split, stack, stratified_split  # `split` is the function, not its module
 from raan.errors import needing
 
 if TYPE_CHECKING:
     from raan.data.download import CorruptData, DataUnavailable
     from raan.data.embed import embed_once, embed_texts
-    from raan.data.stratified import stratified_split
     from raan.data.table import Table
     from raan.lab.datasets.adult import Adult, adult, load_adult
     from raan.lab.datasets.celeba import Celeba, celeba
@@ -64,7 +63,6 @@ _NAMES = {
     "raan.lab.datasets.environments": ("Environments", "environments"),
     "raan.lab.datasets.meps": ("meps", "meps_split"),
     "raan.lab.datasets.toy": ("toy",),
-    "raan.data.stratified": ("stratified_split",),
     "raan.data.table": ("Table",),
     "raan.tabular.frame": ("Loaded", "from_frame"),
     "raan.tabular.lines": ("Layout",),
@@ -75,7 +73,7 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for."""
+    """Import a public name on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'raan.data' has no attribute {name!r}; it has {', '.join(__all__)}")
     with needing(f"raan.data.{name}"):
@@ -83,5 +81,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """List the public names, imported or not."""
     return sorted(__all__)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Int
 
-from raan.data.stratified import stratified_split
+from raan.data.split import stratified_split
 from raan.tabular.frame import Loaded
 from raan.tabular.targets import keep_comparable
 from raan.tabular.words import listed

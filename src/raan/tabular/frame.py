@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, cast
 import numpy as np
 from jaxtyping import Float32, Int
 
-from raan.data.split import Fractions, Parts, Sizes
-from raan.data.stratified import stratified_split
+from raan.data.split import Fractions, Parts, Sizes, stratified_split
 from raan.errors import InputError, InputTypeError, Option, is_number, is_whole, needing
 from raan.fairness.counts import cell_counts
 from raan.fairness.groups import UNKNOWN, Codes

@@ -20,8 +20,7 @@ from torch import Tensor
 
 from raan.data.download import require
 from raan.data.embed import embed_texts
-from raan.data.split import Split, stack
-from raan.data.stratified import stratified_split
+from raan.data.split import Split, stack, stratified_split
 from raan.data.table import UNKNOWN, Table
 from raan.lab.datasets.dataset import Options, Problem, check_columns, leave_out, read_csv
 from raan.lab.datasets.description import CATALOGUE
