@@ -5,8 +5,7 @@ A name in a saved model is looked up where it came from, and never as a folder o
 
 import hashlib
 import re
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from importlib import import_module
@@ -88,7 +87,7 @@ def find_text_encoder(name: str | None, fitted: Encoder | None = None) -> TextEn
         about = Encoder("text", asked, "hub", hashlib.sha256(f"{asked}@{commit}".encode()).hexdigest(), commit)
     _check_same("text_encoder", about, fitted)
     place = (asked, about.revision) if about.source == "hub" else (str(folder),)
-    return TextEncoder(about, partial(_load_text_encoder, *place))
+    return TextEncoder(about, partial(load_encoder, *place))
 
 
 def embed_texts(
@@ -117,37 +116,24 @@ def load_encoder(model: str, revision: str | None = None) -> Encode[str]:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
         raise MissingExtra("embedding texts", "text") from error
-    with _no_bar():
+    bars: Any = import_module("transformers.utils.logging")
+    enabled = bars.is_progress_bar_enabled()
+    bars.disable_progress_bar()  # it would show one while weights are loaded
+    try:
         transformer = SentenceTransformer(model, revision=revision)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        reason = str(error).strip().split("\n")[0][:300]
+        came = f"is {model!r}, which cannot be loaded ({type(error).__name__}: {reason})"
+        raise InputError(Option("text_encoder"), came, EXPECTED_TEXT) from error
+    finally:
+        if enabled:
+            bars.enable_progress_bar()
 
     def encode(batch: list[str]) -> Float32[np.ndarray, "text feature"]:
         vectors = transformer.encode(batch, batch_size=len(batch), show_progress_bar=False)
         return np.asarray(vectors, dtype=np.float32)
 
     return encode
-
-
-@contextmanager
-def _no_bar() -> Iterator[None]:
-    """Hide the progress bar that transformers shows while weights are loaded."""
-    bars: Any = import_module("transformers.utils.logging")
-    enabled = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if enabled:
-            bars.enable_progress_bar()
-
-
-def _load_text_encoder(*place: str) -> Encode[str]:
-    """Load the model from a folder, or by its name and revision; an error names the option."""
-    try:
-        return load_encoder(*place)
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        reason = str(error).strip().split("\n")[0][:300]
-        came = f"is {place[0]!r}, which cannot be loaded ({type(error).__name__}: {reason})"
-        raise InputError(Option("text_encoder"), came, EXPECTED_TEXT) from error
 
 
 def _commit(name: str) -> str:
@@ -162,7 +148,7 @@ def _commit(name: str) -> str:
             if isinstance(path, str):
                 return Path(path).parent.name
         if attempt == 0:
-            _load_text_encoder(name)
+            load_encoder(name)
     return "main"
 
 

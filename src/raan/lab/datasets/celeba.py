@@ -1,10 +1,11 @@
 """CelebA: faces of celebrities with 40 attributes each; the paper predicts wavy hair and protects gender."""
 
-import gzip
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
+import pandas as pd
 import torch
 from jaxtyping import Float, Float32, Int, UInt8
 from numpy.typing import ArrayLike
@@ -103,22 +104,22 @@ def celeba(
     listed = require(ATTRIBUTE_LIST, path)
     parts = require(PARTITION_LIST, listed.parent)
     found = open_images(images or _find_images(listed.parent))
-    values, partition = read_attributes(listed, (label, attribute)), read_partition(parts)
-    # Images are published as .jpg and as .png, and listed as .jpg: they are joined by their names without the
-    # ending.
-    stems = [Path(name).stem for name in found]
+    values = read_list(listed, (label, attribute), (-1, 1))
+    partition = read_list(parts, ("partition",), (0, 1, 2))
+    # Images are published as .jpg and as .png, and listed as .jpg: names are compared without their endings.
+    names = pd.Index([Path(name).stem for name in found])
     for place, known in ((listed, values), (parts, partition)):
-        missing = [name for name, stem in zip(found, stems, strict=True) if stem not in known]
-        if missing:
+        missing = names[~names.isin(known.index)]
+        if len(missing):
             raise ValueError(
-                f"{len(missing):,} of {len(stems):,} images are not listed in {place}; the first is {missing[0]}"
+                f"{len(missing):,} of {len(names):,} images are not listed in {place}; the first is {missing[0]}"
             )
-    both = torch.tensor([values[stem] for stem in stems])
+    both = torch.tensor((values.loc[names] == 1).to_numpy(np.int64))
     return Celeba(
         found,
         both[:, 0],
         both[:, 1],
-        torch.tensor([partition[stem] for stem in stems]),
+        torch.tensor(partition.loc[names, "partition"].to_numpy(np.int64)),
         CALLED.get(label, (f"not {label}", label)),
         CALLED.get(attribute, (f"not {attribute}", attribute)),
     )
@@ -137,37 +138,22 @@ def _find_images(folder: Path) -> Path:
     )
 
 
-def read_attributes(path: Path, chosen: tuple[str, str]) -> dict[str, tuple[int, int]]:
-    """Read two of the attributes, 0 or 1 each, by the image's name without its ending."""
-    lines = _lines(path)
-    (_, count), (_, names) = next(lines, (0, [""])), next(lines, (0, [""]))
-    for name in chosen:
-        if name not in names:
-            raise ValueError(f"{path} has no attribute {name!r}; it has {', '.join(names)}")
-    first, second = (names.index(name) + 1 for name in chosen)
-    values: dict[str, tuple[int, int]] = {}
-    for number, fields in lines:
-        if len(fields) != len(names) + 1 or not {fields[first], fields[second]} <= {"-1", "1"}:
-            raise ValueError(f"{path}, line {number}: expected a name and {len(names)} values, each -1 or 1")
-        values[Path(fields[0]).stem] = int(fields[first] == "1"), int(fields[second] == "1")
-    if count != [str(len(values))]:
-        raise ValueError(f"{path} lists {len(values):,} images; its first line states {' '.join(count)}")
-    return values
+def read_list(path: Path, columns: tuple[str, ...], allowed: tuple[int, ...]) -> pd.DataFrame:
+    """Read columns of one of the official lists, by the images' names without their endings.
 
-
-def read_partition(path: Path) -> dict[str, int]:
-    """Read the official part of each image, by its name without the ending."""
-    parts: dict[str, int] = {}
-    for number, fields in _lines(path):
-        if len(fields) != 2 or fields[1] not in ("0", "1", "2"):
-            raise ValueError(f"{path}, line {number}: expected a name and 0, 1 or 2 (training, validation, test)")
-        parts[Path(fields[0]).stem] = int(fields[1])
-    return parts
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the number and the fields of each line that has any."""
-    with gzip.open(path, "rt") if path.suffix == ".gz" else path.open() as stream:
-        for number, line in enumerate(stream, start=1):
-            if fields := line.split():
-                yield number, fields
+    The list of attributes begins with their number and their names; that of the partition has neither.
+    """
+    if columns == ("partition",):
+        frame = pd.read_csv(path, sep=r"\s+", names=list(columns), index_col=0)
+    else:
+        frame = pd.read_csv(
+            path, sep=r"\s+", skiprows=1
+        )  # the names of the images have no heading: they are the index
+    for name in columns:
+        if name not in frame:
+            raise ValueError(f"{path} has no attribute {name!r}; it has {', '.join(map(str, frame.columns))}")
+    wrong = ~frame.isin(allowed).all(axis=1)
+    if wrong.any():
+        raise ValueError(f"{path}, {frame.index[wrong][0]}: expected every value to be one of {allowed}")
+    frame.index = frame.index.str.rpartition(".").get_level_values(0)
+    return frame[list(columns)]
