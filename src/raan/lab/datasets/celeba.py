@@ -109,7 +109,7 @@ def celeba(
     # Images are published as .jpg and as .png, and listed as .jpg: names are compared without their endings.
     names = pd.Index([Path(name).stem for name in found])
     for place, known in ((listed, values), (parts, partition)):
-        missing = names[~names.isin(known.index)]
+        missing = names.difference(known.index)
         if len(missing):
             raise ValueError(
                 f"{len(missing):,} of {len(names):,} images are not listed in {place}; the first is {missing[0]}"
@@ -155,5 +155,5 @@ def read_list(path: Path, columns: tuple[str, ...], allowed: tuple[int, ...]) ->
     wrong = ~frame.isin(allowed).all(axis=1)
     if wrong.any():
         raise ValueError(f"{path}, {frame.index[wrong][0]}: expected every value to be one of {allowed}")
-    frame.index = frame.index.str.rpartition(".").get_level_values(0)
+    frame.index = frame.index.str.replace(r"\.\w+$", "", regex=True)
     return frame[list(columns)]
