@@ -22,8 +22,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor, nn
 
-from raan.data.download.find import cache_folder
-from raan.data.embed import embed_images
+from raan.data.download import cache_folder
 from raan.data.split import Split, split, stack
 from raan.data.streams import stream
 from raan.data.table import Table
@@ -106,7 +105,7 @@ def start(features: Features, seed: int) -> Start:
     parts = stack([split(IMAGES, SIZES, seed)])
     if features == "frozen":
         faces = celeba()
-        table = faces.table(embed_images(faces.images))
+        table = faces.table(faces.embed())
         plain = first_stage(mlp(table), table, parts, [seed], Schedule(epochs=5, batch_size=BATCH))
         return Start(plain.last, table, parts)
     table = images()

@@ -17,7 +17,8 @@ import pandas as pd
 
 from raan import audit
 from raan.data import celeba
-from raan.data.download.find import require
+from raan.data.download import require
+from raan.lab.datasets.description import CATALOGUE
 
 SHARE = 5  # of all rows, one in so many is new: kept from `raan fit`
 GAPS = ("accuracy", "equalized_odds_gap", "demographic_parity_gap", "worst_group_accuracy")
@@ -25,8 +26,7 @@ GAPS = ("accuracy", "equalized_odds_gap", "demographic_parity_gap", "worst_group
 
 def write_comments(folder: Path, rows: int) -> tuple[str, ...]:
     """Comments of Measuring Hate Speech: hate speech or not, and whether they target Black people."""
-    names = ("measuring_hate_speech_subset.csv", "measuring_hate_speech_subset.csv.gz")
-    frame = pd.read_csv(require("text", names, None, ""))
+    frame = pd.read_csv(require(CATALOGUE["measuring_hate_speech"].files[0]))
     table = pd.DataFrame(
         {
             "comment": frame["text"],
@@ -43,12 +43,12 @@ def write_faces(folder: Path, rows: int) -> tuple[str, ...]:
     faces = celeba()
     some = np.arange(min(rows, faces.rows))  # in the order of CelebA, which is none
     (folder / "faces").mkdir(exist_ok=True)
-    for row in some:
-        name = faces.images.names[row]
-        (folder / "faces" / name).write_bytes(faces.images.read(name))
+    names = list(faces.images)[: len(some)]
+    for name in names:
+        (folder / "faces" / name).write_bytes(faces.images[name].read_bytes())
     table = pd.DataFrame(
         {
-            "path": [faces.images.names[row] for row in some],
+            "path": names,
             "wavy_hair": np.where(faces.label.numpy()[some] == 1, "wavy", "not wavy"),
             "sex": np.where(faces.attribute.numpy()[some] == 1, "male", "female"),
         }

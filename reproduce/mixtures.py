@@ -13,7 +13,7 @@ import numpy as np
 from raan.data.streams import stream
 from raan.lab.datasets.adult import adult
 from raan.lab.datasets.celeba import celeba
-from raan.lab.datasets.measuring_hate_speech import IDENTITIES, measuring_hate_speech
+from raan.lab.datasets.comments import IDENTITIES, measuring_hate_speech
 from raan.lab.datasets.meps import meps
 from raan.lab.datasets.toy import toy
 
@@ -59,10 +59,8 @@ def targets() -> Rows:
 @cache
 def images() -> Rows:
     """EfficientNet's features of ten thousand faces: wavy hair, and gender; women, who have it oftener, are 1."""
-    from raan.data.embed import embed_images
-
     faces = celeba()
-    table = faces.table(embed_images(faces.images))
+    table = faces.table(faces.embed())
     return Rows(np.asarray(table.features), np.asarray(table.label), 1 - np.asarray(table.attribute))
 
 

@@ -194,14 +194,33 @@ def test_a_model_whose_saving_is_killed_is_the_old_one_or_the_new_one(kill, tmp_
 FETCH = """
 import sys
 from raan.cli.console import run
-from raan.data.download.find import find
-from raan.data.download.remote import RemoteFile, Url
+from raan.data.download import DataFile, find
 address, sha256, size = sys.argv[1:]
-run(lambda: find(RemoteFile("set", "file.bin", sha256, int(size), (Url(address),))))
+run(lambda: find(DataFile("set", "file.bin", sha256, int(size), (address,))))
 """
 
 
-def test_a_terminated_download_keeps_what_came_and_ends_with_143(
+@pytest.mark.exhaustive
+@by_signal
+def test_a_download_that_is_killed_again_and_again_ends_with_the_file_alone(
+    kill: signal.Signals,
+    web: SimpleNamespace,  # noqa: F811
+    cache: Path,
+    tmp_path: Path,
+) -> None:
+    command = ("-c", FETCH, f"{web.address}/slow", SHA256, len(BODY))
+    with nursery(tmp_path / "nursery", "raan.data.download") as run:
+        seconds = run.run(*command)
+        for row in rows_of_moments(seconds, 7):
+            (cache / "set" / "file.bin").unlink()
+            for moment in row:
+                run.kill(moment, kill, *command)
+            run.run(*command)
+            assert states(cache) == {"set/file.bin": SHA256}
+            assert os.listdir(run.temporary) == []
+
+
+def test_a_terminated_download_leaves_nothing_and_ends_with_143(
     web: SimpleNamespace,  # noqa: F811
     cache: Path,
     tmp_path: Path,
@@ -209,13 +228,13 @@ def test_a_terminated_download_keeps_what_came_and_ends_with_143(
     command = [sys.executable, "-c", FETCH, f"{web.address}/slow", SHA256, str(len(BODY))]
     child = subprocess.Popen(command, env={**os.environ, "TMPDIR": str(tmp_path)}, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 30
-    while not (parts := [file for file in cache.rglob("*.part") if file.stat().st_size]):
+    while not any(file.stat().st_size for file in cache.rglob("*") if file.is_file()):
         assert time.monotonic() < deadline
         time.sleep(0.005)
     child.terminate()
     _, words = child.communicate(timeout=20)
     assert child.returncode == 143, words
-    assert parts[0].stat().st_size > 0
+    assert states(cache) == {}
     assert [path.name for path in tmp_path.iterdir() if path != cache] == []
 
 

@@ -23,6 +23,8 @@ ROOMS = (
     "raan.report.page",
     "raan.report.text",
     "raan.reweighting",
+    "raan.lab.datasets.adult",
+    "raan.lab.datasets.description",
     "raan.lab.results.explanation",
     "raan.lab.results.journal",
     "raan.lab.results.records",
@@ -72,7 +74,8 @@ DOORS = {
     "from raan.nn import RAANLoss": "raan.nn",
     "from raan.optim import SCRAAN": "raan.optim",
     "from raan.estimators import RAANClassifier": "raan.RAANClassifier",
-    "from raan.data import adult": "raan.data.adult",
+    "from raan.data import adult; adult()": "raan.data.adult",
+    "from raan.data import meps": "raan.data.meps",
     "import raan.methods": "raan.methods",
     "from raan.data import from_frame; import pandas as pd; "
     "from_frame(pd.DataFrame({'y': [0, 1] * 9, 'a': [0, 0, 1] * 6, 'x': range(18)}), 'y', 'a').table": "a table",
@@ -92,12 +95,33 @@ COMMAND = "from raan.cli import main; sys.argv = ['raan', *sys.argv[1:]]; main()
 
 
 @pytest.mark.parametrize(
-    "words", [("study", "table-2", "--dry-run"), ("demo",), ("methods",), ("data",), ("data", "fetch", "adult")]
+    "words",
+    [("study", "table-2", "--dry-run"), ("demo",), ("methods",)],
 )
 def test_a_command_that_needs_torch_says_so_in_one_line(words):
     done = without_torch(COMMAND, *words)
     assert done.returncode == 2
     assert done.stderr == f"""error: raan {words[0]} needs the extra 'torch': pip install "raan[torch]"\n"""
+
+
+def test_adult_is_loaded_as_a_data_frame_and_a_model_is_fitted(real_data):
+    done = without_torch(
+        "from raan.data import load_adult; from raan import audit\n"
+        "from sklearn.linear_model import LogisticRegression\n"
+        "X, y, sex = load_adult(sys.argv[1])\n"
+        "model = LogisticRegression(max_iter=10).fit(X[:2000] / X.max(), y[:2000])\n"
+        "print(X.shape, y.sum(), sorted(set(sex)), len(audit(y, model.predict(X / X.max()), sex).cells))",
+        real_data,
+    )
+    assert done.stdout == "(45222, 102) 11208 ['Female', 'Male'] 4\n", done.stderr
+
+
+def test_the_data_sets_are_listed_and_checked(cache):
+    done = without_torch(COMMAND, "data")
+    assert done.returncode == 0, done.stderr
+    assert "raan data fetch adult" in done.stdout
+    done = without_torch(COMMAND, "data", "check", "adult")
+    assert (done.returncode, done.stdout.count("not here; it can be fetched")) == (1, 2), done.stderr
 
 
 def test_figures_as_files_need_no_extra(tmp_path):

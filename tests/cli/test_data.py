@@ -10,10 +10,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from raan.cli.data import data_app
-from raan.data.download.remote import RemoteFile, Url
-from raan.lab.datasets import catalogue
-from raan.lab.datasets.catalogue import CATALOGUE
-from raan.lab.datasets.dataset import Need
+from raan.data.download import DataFile
+from raan.lab.datasets import description
+from raan.lab.datasets.description import CATALOGUE
 from web import BODY, SHA256, server, web
 
 __all__ = ["server", "web"]
@@ -28,10 +27,10 @@ def run(*arguments: str) -> Result:
 @pytest.fixture
 def small(server: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A catalogue of one data set, whose file can be fetched; where it will be."""
-    file = RemoteFile("set", "file.bin", SHA256, len(BODY), (Url(f"{server}/good"),))
+    file = DataFile("set", "file.bin", SHA256, len(BODY), (f"{server}/good",))
     monkeypatch.setattr(
-        "raan.lab.datasets.catalogue.CATALOGUE",
-        {"set": replace(CATALOGUE["adult"], name="set", needs=(Need.of(file),))},
+        "raan.lab.datasets.description.CATALOGUE",
+        {"set": replace(CATALOGUE["adult"], name="set", files=(file,))},
     )
     return cache / "set" / "file.bin"
 
@@ -58,7 +57,7 @@ def test_the_list_as_json_holds_state_files_and_checksums(cache: Path) -> None:
         "here": None,
         "put": str(cache / "adult" / "adult.data"),
         "bytes": 3_974_305,
-        "sha256": CATALOGUE["adult"].needs[0].file.sha256,
+        "sha256": CATALOGUE["adult"].files[0].sha256,
     }
 
 
@@ -97,10 +96,11 @@ def test_a_data_set_that_has_to_be_got_by_hand_says_how(cache: Path) -> None:
 def test_a_file_to_be_got_by_hand_keeps_no_other_from_being_fetched(
     small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    offered = catalogue.CATALOGUE["set"].needs[0].file
-    by_hand = Need("set", ("terms.bin",), replace(offered, name="terms.bin", sources=()), advice="ask us")
-    about = replace(catalogue.CATALOGUE["set"], needs=(by_hand, Need.of(offered)))
-    monkeypatch.setitem(catalogue.CATALOGUE, "set", about)
+    (offered,) = description.CATALOGUE["set"].files
+    by_hand = replace(offered, name="terms.bin", urls=(), advice="ask us")
+    monkeypatch.setitem(
+        description.CATALOGUE, "set", replace(description.CATALOGUE["set"], files=(by_hand, offered))
+    )
     result = run("fetch", "set")
     assert result.exit_code == 1
     assert "ask us" in str(result.exception)
@@ -110,7 +110,7 @@ def test_a_file_to_be_got_by_hand_keeps_no_other_from_being_fetched(
 @pytest.mark.parametrize("command", ["fetch", "check"])
 def test_an_unknown_name_is_refused_with_those_there_are(command: str) -> None:
     result = run(command, "adlut")
-    assert "there is no data set 'adlut': expected one of adult" in str(result.exception)
+    assert "there is no data set 'adlut'; expected one of adult" in str(result.exception)
 
 
 def test_the_command_runs_as_a_process_of_its_own(small: Path, cache: Path) -> None:

@@ -82,7 +82,7 @@ def test_rows_outside_training_are_never_drawn():
 @pytest.mark.usefixtures("as_users_call")
 def test_balanced_batches_without_attributes_are_an_error():
     table = replace(small_table(), attribute=torch.full((240,), -1))
-    with pytest.raises(ValueError, match="balanced batches need the attribute, and no training row's attribute"):
+    with pytest.raises(ValueError, match="balanced batches need the attribute; no training row's attribute"):
         drawn(table, torch.arange(200)[None], [0])
 
 

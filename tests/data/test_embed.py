@@ -15,8 +15,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.data import embed as module
 from raan.data import embed_once, embed_texts, measuring_hate_speech
+from raan.data import encoders as module
 from systems import posix
 
 
@@ -42,7 +42,7 @@ def vector_of(text: str) -> np.ndarray:
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch) -> Counted:
     counted = Counted()
-    monkeypatch.setattr(module, "load_encoder", lambda model: counted)
+    monkeypatch.setattr(module, "load_encoder", lambda *model: counted)
     return counted
 
 
@@ -78,7 +78,7 @@ def test_where_everything_is_known_the_model_is_not_even_loaded(
     tmp_path: Path, model: Path, encoder: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = embed_texts(["a", "b"], model, cache=tmp_path)
-    monkeypatch.setattr(module, "load_encoder", lambda model: pytest.fail("loaded"))
+    monkeypatch.setattr(module, "load_encoder", lambda *model: pytest.fail("loaded"))
     assert torch.equal(embed_texts(["a", "b"], model, cache=tmp_path), first)
 
 
@@ -121,10 +121,10 @@ def test_a_failure_keeps_what_was_embedded_before_it(
             raise MemoryError
         return encoder(batch)
 
-    monkeypatch.setattr(module, "load_encoder", lambda model: fail_late)
+    monkeypatch.setattr(module, "load_encoder", lambda *model: fail_late)
     with pytest.raises(MemoryError):
         embed_texts(list("abcdefgh"), model, cache=tmp_path, batch_size=2)
-    monkeypatch.setattr(module, "load_encoder", lambda model: encoder)
+    monkeypatch.setattr(module, "load_encoder", lambda *model: encoder)
     embed_texts(list("abcdefgh"), model, cache=tmp_path, batch_size=2)
     assert sorted(encoder.texts) == list("abcdefgh")
 
@@ -137,7 +137,7 @@ def test_any_texts_come_back_in_their_order(
     folder = tmp_path_factory.mktemp("any")
     encoder = Counted()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(module, "load_encoder", lambda model: encoder)
+        patch.setattr(module, "load_encoder", lambda *model: encoder)
         vectors = embed_texts(texts, "any/model", cache=folder, batch_size=batch_size)
     assert np.array_equal(vectors.numpy(), np.stack([vector_of(text) for text in texts]))
     assert sorted(encoder.texts) == sorted(set(texts))
@@ -157,10 +157,10 @@ def test_more_texts_than_one_question_holds_come_back(tmp_path: Path, model: Pat
 @pytest.mark.parametrize(
     ("texts", "error", "message"),
     [
-        ("one text", TypeError, "texts is one str, expected a sequence of them"),
-        (["a", None], TypeError, "text 1 is a NoneType, expected a str"),
-        (["a", 3.5], TypeError, "text 1 is a float, expected a str"),
-        ([], ValueError, "no texts to embed"),
+        ("one text", TypeError, "texts is one str; expected a sequence of them"),
+        (["a", None], TypeError, "text 1 is a NoneType; expected a str"),
+        (["a", 3.5], TypeError, "text 1 is a float; expected a str"),
+        ([], ValueError, "there are no texts to embed"),
     ],
 )
 def test_what_is_no_sequence_of_texts_is_refused(
@@ -171,7 +171,7 @@ def test_what_is_no_sequence_of_texts_is_refused(
 
 
 def test_batches_of_nothing_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="batch_size is 0, expected at least 1"):
+    with pytest.raises(ValueError, match="batch_size is 0; expected at least 1"):
         embed_texts(["a"], cache=tmp_path, batch_size=0)
 
 
@@ -212,9 +212,10 @@ def test_any_module_can_embed_anything_that_has_a_key(tmp_path: Path) -> None:
 CHILD = """
 import sys, time
 import numpy as np
-from raan.data import embed as module
+from raan.data import embed_texts
+from raan.data import encoders as module
 
-def encoder(model):
+def encoder(*model):
     def encode(batch):
         with open(sys.argv[2], "a") as log:
             log.writelines(f"{text}\\n" for text in batch)
@@ -223,7 +224,7 @@ def encoder(model):
     return encode
 
 module.load_encoder = encoder
-module.embed_texts([f"text {number}" for number in range(400)], "any/model", cache=sys.argv[1], batch_size=4)
+embed_texts([f"text {number}" for number in range(400)], "any/model", cache=sys.argv[1], batch_size=4)
 """
 
 

@@ -65,7 +65,7 @@ def test_fractions_are_rounded_so_that_no_row_is_lost(
     ("sizes", "message"),
     [
         ((60, 30, 20), r"sizes \(60, 30, 20\) ask for 110 rows, but there are 100"),
-        ((60, -1, 20), r"sizes are \(60, -1, 20\), expected numbers of rows that are not negative"),
+        ((60, -1, 20), r"sizes are \(60, -1, 20\); expected numbers of rows that are not negative"),
         ((0.8, 0.2, 0.1), "expected none negative and a sum of at most 1"),
         ((0.8, -0.2, 0.1), "expected none negative and a sum of at most 1"),
         ((float("nan"), 0.2, 0.1), "expected none negative and a sum of at most 1"),

@@ -4,8 +4,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.data.split import Parts
-from raan.data.stratified import stratified_split
+from raan.data.split import Parts, stratified_split
 
 
 def draw(rows: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fit.conftest import SOURCE
-from raan.data.stratified import stratified_split
+from raan.data.split import stratified_split
 from raan.fairness.groups import Codes
 from raan.fit.clock import Clock
 from raan.fit.families import BOOSTING, LOGISTIC, in_order

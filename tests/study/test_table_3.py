@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from raan.lab.datasets.civil_comments import IDENTITIES
+from raan.lab.datasets.comments import MENTIONED
 from raan.lab.studies import find
 from raan.lab.study.execute import carry_out
 from raan.lab.study.study import read_study
@@ -19,8 +19,8 @@ def folder(tmp_path, monkeypatch):
     """Two hundred comments, half of them rude, half of them of each identity, where the loader looks for them."""
     rng = np.random.default_rng(0)
     toxic = rng.permutation(np.arange(200) % 2)
-    columns = {name: rng.permutation(np.arange(200) % 2) for names in IDENTITIES.values() for name in names[:1]}
-    rest = {name: 0 for names in IDENTITIES.values() for name in names[1:]}
+    columns = {name: rng.permutation(np.arange(200) % 2) for names in MENTIONED.values() for name in names[:1]}
+    rest = {name: 0 for names in MENTIONED.values() for name in names[1:]}
     words = [f"{'what a fool' if rude else 'how kind'}, number {row}" for row, rude in enumerate(toxic)]
     (tmp_path / "civil_comments").mkdir()
     frame = pd.DataFrame({"comment_text": words, "target": toxic, **columns, **rest})

@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-MODULES = ("raan.tables.load", "raan.tables.read", "raan.data.stratified")
+MODULES = ("raan.tables.load", "raan.tables.read", "raan.data.split")
 
 
 def test_tables_are_read_and_prepared_where_there_is_no_torch(tmp_path):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from encoders import WORDS, tiny_text_encoder
 from raan.data import Media, Preprocessing, encoders, from_frame
-from raan.data.embed import load_encoder
+from raan.data.encoders import load_encoder
 from raan.errors import InputError, MissingExtra, in_shell, spell
 from raan.tables import media as door
 

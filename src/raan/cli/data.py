@@ -1,141 +1,130 @@
-"""The data sets that are known: listed, fetched, checked."""
+"""The command `raan data`: list, download and check the published data sets."""
 
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Annotated, Any
+from functools import partial
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from raan.cli.console import console, progress_bar, waiting
-from raan.errors import needing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from rich.progress import Progress, TaskID
 
-    from rich.progress import Progress
+    from raan.lab.datasets.description import Description
 
-    from raan.lab.datasets.dataset import About, Need
+data_app = typer.Typer(help="List the published data sets, fetch them, check them.")
 
-data_app = typer.Typer(help="List the data sets that are known, fetch them, check them.")
-
-Name = Annotated[str, typer.Argument(help="A data set, as `raan data` calls it.")]
+Name = Annotated[str, typer.Argument(help="A data set, by its name in `raan data`.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
 
 
 @data_app.callback(invoke_without_command=True)
 def data(context: typer.Context, as_json: Json = False) -> None:
     """List the data sets: state, size, licence, citation, and what others have got wrong with them."""
-    with waiting("looking up"), needing("raan data"):
-        from raan.lab.datasets.catalogue import CATALOGUE
-
     if context.invoked_subcommand is not None:
         return
+    with waiting("looking up"):
+        from raan.lab.datasets.description import CATALOGUE
+
+    descriptions = list(CATALOGUE.values())
     if as_json:
-        console.print_json(json.dumps([_entry(about) for about in CATALOGUE.values()]))
-        return
-    console.print(_table(list(CATALOGUE.values())))
-    for about in CATALOGUE.values():
-        _print_about(about)
+        _print_json(descriptions)
+    else:
+        _print_descriptions(descriptions)
 
 
 @data_app.command()
 def fetch(name: Name, as_json: Json = False) -> None:
     """Fetch a data set's files into the cache; or say what to get by hand, and where to put it."""
-    from raan.lab.datasets import catalogue
+    from raan.data.download import locate
+    from raan.lab.datasets import description
 
+    # Files that have to be obtained by hand come last: their error prevents no download.
+    files = sorted(description.look_up(name).files, key=lambda file: locate(file) is None and not file.urls)
     found = []
-    # What must be got by hand comes last: its error keeps nothing from being fetched.
-    needs = sorted(catalogue.look_up(name).needs, key=lambda need: need.here is None and not need.can_be_fetched)
     with progress_bar() as bar:
-        for need in needs:
-            found.append(catalogue.fetch(need, _follow(bar, need.names[0])))
+        for file in files:
+            show = partial(_show, bar, bar.add_task(file.name, total=None))
+            found.append(description.fetch(file, show))
     if as_json:
         console.print_json(json.dumps([str(path) for path in found]))
-        return
-    for path in found:
-        _print(str(path))
+    else:
+        _print(*map(str, found))
 
 
 @data_app.command()
 def check(name: Name, as_json: Json = False) -> None:
     """Check that a data set's files are here and, where their checksums are known, as published."""
-    from raan.lab.datasets import catalogue
+    from raan.lab.datasets import description
 
-    findings = [catalogue.check(need) for need in catalogue.look_up(name).needs]
+    findings = [description.check(file) for file in description.look_up(name).files]
     if as_json:
         entries = [{"path": str(path), "sound": sound, "said": note} for path, sound, note in findings]
         console.print_json(json.dumps(entries))
     else:
-        for path, _, note in findings:
-            _print(f"{path}: {note}")
+        _print(*(f"{path}: {note}" for path, _, note in findings))
     if any(finding.sound is False for finding in findings):
         raise typer.Exit(1)
 
 
-def _follow(bar: Progress, name: str) -> Callable[[int, int | None], None]:
-    """A function that moves the bar as a file comes in."""
-    task = bar.add_task(name, total=None)
-    return lambda done, total: bar.update(task, completed=done, total=total)
+def _show(bar: Progress, task: TaskID, done: int, total: int | None) -> None:
+    bar.update(task, completed=done, total=total)
 
 
-def _entry(about: About) -> dict[str, Any]:
-    """What is known of a data set, for programs."""
+def _print_json(descriptions: list[Description]) -> None:
+    """Print everything that is known of the data sets, for programs."""
     from dataclasses import asdict
 
-    from raan.lab.datasets.catalogue import state
+    from raan.data.download import locate
+    from raan.lab.datasets.description import state
 
-    files = [
-        {
-            "names": [*need.names, *need.instead],
-            "here": str(need.here) if need.here else None,
-            "put": str(need.put),
-            "bytes": need.file.size if need.file else None,
-            "sha256": need.file.sha256 if need.file else None,
-        }
-        for need in about.needs
-    ]
-    facts = {name: value for name, value in asdict(about).items() if name != "needs"}
-    return {**facts, "state": state(about), "files": files}
+    entries = []
+    for description in descriptions:
+        files = [
+            {
+                "names": list(file.names),
+                "here": str(place) if (place := locate(file)) else None,
+                "put": str(file.target),
+                "bytes": file.size or None,
+                "sha256": file.sha256 or None,
+            }
+            for file in description.files
+        ]
+        entries.append({**asdict(description), "state": state(description), "files": files})
+    console.print_json(json.dumps(entries))
 
 
-def _table(abouts: list[About]) -> Any:
-    """One line for each data set."""
+def _print_descriptions(descriptions: list[Description]) -> None:
+    """Print a table of the data sets; then the task, citation, cautions and missing files of each."""
+    from rich.filesize import decimal
     from rich.table import Table
 
-    from raan.lab.datasets.catalogue import state
+    from raan.data.download import locate
+    from raan.lab.datasets.description import state
 
     table = Table("name", "state", "size", "licence", box=None, pad_edge=False)
-    for about in abouts:
-        table.add_row(about.name, state(about), _size(about.needs), about.licence)
-    return table
+    for description in descriptions:
+        known = sum(file.size for file in description.files)
+        more = " and more" if any(not file.size for file in description.files) else ""
+        size = f"{decimal(known)}{more}" if known else "not known"
+        table.add_row(description.name, state(description), size, description.licence)
+    console.print(table)
+    for description in descriptions:
+        console.print(f"\n[bold]{description.name}[/]: {description.title}", highlight=False)
+        prose = [("label", description.task), ("attribute", description.attribute), ("cite", description.citation)]
+        for what, text in [*prose, *(("caution", caution) for caution in description.cautions)]:
+            console.print(f"{what}: {text}", markup=False, highlight=False)
+        for file in description.files:
+            if locate(file) is None:
+                by_hand = f"put it at {file.target}\n  {file.advice}"
+                how = f"raan data fetch {description.name}" if file.urls else by_hand
+                _print(f"missing: {' or '.join(file.names)}: {how}")
 
 
-def _size(needs: tuple[Need, ...]) -> str:
-    """How large the files are, as far as is known."""
-    from rich.filesize import decimal
-
-    known = sum(need.file.size for need in needs if need.file)
-    unknown = any(need.file is None for need in needs)
-    return (f"{decimal(known)} and more" if unknown else decimal(known)) if known else "not known"
-
-
-def _print_about(about: About) -> None:
-    """The data set's task, attribute, citation and cautions, and what is lacking."""
-    console.print(f"\n[bold]{about.name}[/]: {about.title}", highlight=False)
-    prose = [("label", about.task), ("attribute", about.attribute), ("cite", about.citation)]
-    for what, text in [*prose, *(("caution", caution) for caution in about.cautions)]:
-        console.print(f"{what}: {text}", markup=False, highlight=False)
-    for need in about.needs:
-        if need.here is None:
-            how = (
-                f"raan data fetch {about.name}"
-                if need.can_be_fetched
-                else f"put it at {need.put}\n  {need.advice}"
-            )
-            _print(f"lacking: {' or '.join((*need.names, *need.instead))}: {how}")
-
-
-def _print(text: str) -> None:
-    """Print text that may hold brackets and long paths: neither marked up nor cut."""
-    console.print(text, markup=False, highlight=False, soft_wrap=True)
+def _print(*lines: str) -> None:
+    """Print lines that may contain brackets and long paths: without markup, and not wrapped."""
+    for line in lines:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)

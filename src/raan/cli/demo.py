@@ -55,7 +55,7 @@ def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Stud
     """The packaged study, on Adult or where that is not to be had on the toy, with the data shown."""
     from dataclasses import replace
 
-    from raan.data.download.find import DataUnavailable
+    from raan.data.download import DataUnavailable
     from raan.lab.studies import FOLDER
     from raan.lab.study.plan import packs
     from raan.lab.study.study import Data, read_study

@@ -1,22 +1,19 @@
-"""Tables to learn from: how they are made, found and split. What needs torch is imported when it is asked for."""
+"""Tables to learn from: how they are made, found and split. Names are imported on first use; some need torch."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from raan.data.split import Parts, Split, split, stack  # `split` is the function, not its module
+from raan.data.split import Parts, Split, split, stack, stratified_split  # `split` is the function, not its module
 from raan.errors import needing
 
 if TYPE_CHECKING:
-    from raan.data.download.find import CorruptData, DataUnavailable
+    from raan.data.download import CorruptData, DataUnavailable
     from raan.data.embed import embed_once, embed_texts
-    from raan.data.stratified import stratified_split
     from raan.data.table import Table
-    from raan.lab.datasets.adult import adult
+    from raan.lab.datasets.adult import Adult, adult, load_adult
     from raan.lab.datasets.celeba import Celeba, celeba
-    from raan.lab.datasets.civil_comments import civil_comments
-    from raan.lab.datasets.comments import Comments
+    from raan.lab.datasets.comments import Comments, civil_comments, measuring_hate_speech
     from raan.lab.datasets.environments import Environments, environments
-    from raan.lab.datasets.measuring_hate_speech import measuring_hate_speech
     from raan.lab.datasets.meps import meps, meps_split
     from raan.lab.datasets.toy import toy
     from raan.tables.load import Loaded, from_frame
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from raan.tables.read import Layout
 
 __all__ = [
+    "Adult",
     "Celeba",
     "Comments",
     "CorruptData",
@@ -46,6 +44,7 @@ __all__ = [
     "embed_texts",
     "environments",
     "from_frame",
+    "load_adult",
     "measuring_hate_speech",
     "meps",
     "meps_split",
@@ -56,17 +55,14 @@ __all__ = [
 ]
 
 _NAMES = {
-    "raan.data.download.find": ("CorruptData", "DataUnavailable"),
+    "raan.data.download": ("CorruptData", "DataUnavailable"),
     "raan.data.embed": ("embed_once", "embed_texts"),
-    "raan.lab.datasets.adult": ("adult",),
+    "raan.lab.datasets.adult": ("Adult", "adult", "load_adult"),
     "raan.lab.datasets.celeba": ("Celeba", "celeba"),
-    "raan.lab.datasets.civil_comments": ("civil_comments",),
-    "raan.lab.datasets.comments": ("Comments",),
+    "raan.lab.datasets.comments": ("Comments", "civil_comments", "measuring_hate_speech"),
     "raan.lab.datasets.environments": ("Environments", "environments"),
-    "raan.lab.datasets.measuring_hate_speech": ("measuring_hate_speech",),
     "raan.lab.datasets.meps": ("meps", "meps_split"),
     "raan.lab.datasets.toy": ("toy",),
-    "raan.data.stratified": ("stratified_split",),
     "raan.data.table": ("Table",),
     "raan.tables.load": ("Loaded", "from_frame"),
     "raan.tables.read": ("Layout",),
@@ -77,7 +73,7 @@ _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:
-    """Import a public name when it is first asked for."""
+    """Import a public name on first use."""
     if name not in _HOMES:
         raise AttributeError(f"module 'raan.data' has no attribute {name!r}; it has {', '.join(__all__)}")
     with needing(f"raan.data.{name}"):
@@ -85,5 +81,5 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    """The public names, imported or not."""
+    """List the public names, imported or not."""
     return sorted(__all__)

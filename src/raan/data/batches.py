@@ -1,4 +1,4 @@
-"""Batches of many runs at once: an index gather over in-memory tensors, no worker processes."""
+"""Batches of many runs at once: rows gathered from tensors in memory, without worker processes."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,32 +17,32 @@ class Sampling(Enum):
     """How an epoch's batches are drawn from the training rows."""
 
     SHUFFLED = "shuffled"  # every row once, in a random order
-    BALANCED = "balanced"  # as many rows of each (class, attribute) cell; those of unknown attribute are left out
+    BALANCED = "balanced"  # equally many rows of each (class, attribute) cell; unknown attributes are left out
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a method sees of each run at one step."""
+    """The rows of each run at one step, as a method gets them."""
 
     features: Float[Tensor, "run batch feature"]
     label: Int[Tensor, "run batch"]
     attribute: Int[Tensor, "run batch"]
     row: Int[Tensor, "run batch"]  # in the table
-    keep: Float[Tensor, "run batch unit"] | None = None  # dropout: 0, or the inverse of the chance to be kept
-    environment: Int[Tensor, "run batch"] | None = None  # where the table has environments
+    keep: Float[Tensor, "run batch unit"] | None = None  # dropout: 0, or the inverse of the probability to be kept
+    environment: Int[Tensor, "run batch"] | None = None  # if the table has environments
 
 
 def gather(
     features: Float[Tensor, "*run row feature"], row: Int[Tensor, "run batch"]
 ) -> Float[Tensor, "run batch feature"]:
-    """The features of each run's rows, from a table that the runs share or from one with a run axis."""
+    """Return the features of each run's rows, from a table that the runs share or from one with a run axis."""
     if features.ndim == 2:
         return features.index_select(0, row.flatten()).view(*row.shape, features.shape[1])
     return gather(features.flatten(0, 1), flat_index(row, features.shape[1]))
 
 
 def flat_index(row: Int[Tensor, "run batch"], rows: int) -> Int[Tensor, "run batch"]:
-    """Where each run's rows stand in a table of `rows` rows a run, the runs laid end to end."""
+    """Return the positions of each run's rows in a table of `rows` rows for each run, one run after the other."""
     return row + rows * torch.arange(len(row), device=row.device).unsqueeze(-1)
 
 
@@ -57,9 +57,17 @@ def batches(
     dropout: float = 0.0,
     sampling: Sampling = Sampling.SHUFFLED,
 ) -> Iterator[Batch]:
-    """One epoch: as many draws as there are training rows, the last batch as large as what is left.
+    """Yield the batches of one epoch: as many draws as there are training rows; the last batch may be smaller.
 
-    Of the model's `units` that dropout may silence, `keep` marks those that stay.
+    Args:
+        table: the rows to learn from.
+        train: the training rows of each run.
+        seeds: the seed of each run; runs of one seed get the same batches.
+        batch_size: the number of rows of a batch, for each run.
+        epoch: the number of the epoch, from which with the seed the random numbers follow.
+        units: the number of the model's units to which dropout applies; `Batch.keep` marks those that stay.
+        dropout: the probability that a unit is left out.
+        sampling: how rows are drawn.
     """
     if sampling is Sampling.BALANCED:
         order = balanced_order(table, train, seeds, batch_size, epoch)
@@ -80,7 +88,7 @@ def batches(
 
 
 def shuffled_order(train: Int[Tensor, "run row"], seeds: Sequence[int], epoch: int) -> Int[Tensor, "run row"]:
-    """Each run's training rows, in an order of its own."""
+    """Return the training rows of each run in the random order of its seed."""
     shuffle = [stream(seed, "shuffle", epoch).permutation(train.shape[1]) for seed in seeds]
     return train.gather(1, torch.from_numpy(np.stack(shuffle)).to(train.device))
 
@@ -88,14 +96,14 @@ def shuffled_order(train: Int[Tensor, "run row"], seeds: Sequence[int], epoch: i
 def balanced_order(
     table: Table, train: Int[Tensor, "run row"], seeds: Sequence[int], batch_size: int, epoch: int
 ) -> Int[Tensor, "run row"]:
-    """Each run's draws, the (class, attribute) cells taking turns: in no batch do two differ by more than one."""
+    """Draw rows for each run, the (class, attribute) cells in turn, so that each batch is balanced."""
     cell = (table.label.long() * table.attributes + table.attribute).numpy(force=True)
     cell = np.where(table.attribute.numpy(force=True) < 0, -1, cell)
     orders = []
     for rows, seed in zip(train.numpy(force=True), seeds, strict=True):
         present = np.setdiff1d(cell[rows], [-1])
         if not len(present):
-            raise ValueError("balanced batches need the attribute, and no training row's attribute is known")
+            raise ValueError("balanced batches need the attribute; no training row's attribute is known")
         rng, turn = stream(seed, "balance", epoch), np.arange(len(rows))
         order = np.empty(len(rows), dtype=np.int64)
         for number, which in enumerate(rng.permutation(present)):
@@ -108,14 +116,14 @@ def balanced_order(
 def draw_rounds(
     members: Int[np.ndarray, "member"], batch: Int[np.ndarray, "draw"], rng: np.random.Generator
 ) -> Int[np.ndarray, "draw"]:
-    """Draws of a cell's rows for the given batches, reshuffled whenever all are used up.
+    """Draw a cell's rows for the given batches, reshuffled whenever all are used up.
 
-    No row is twice in a batch, unless the batch asks for more rows than the cell has.
+    No row is twice in a batch, unless the batch needs more rows than the cell has.
     """
     drawn, done = np.empty(len(batch) + len(members), dtype=np.int64), 0
     while done < len(batch):
         fresh = rng.permutation(members)
-        # A round that begins within a batch begins with the rows which that batch does not have yet.
+        # A round that begins within a batch begins with rows that are not in that batch yet.
         begun = np.searchsorted(batch, batch[done])
         late = np.isin(fresh, drawn[begun:done])
         drawn[done : done + len(members)] = np.concatenate([fresh[~late], fresh[late]])
@@ -131,14 +139,14 @@ def keep_masks(
     dropout: float,
     dtype: torch.dtype,
 ) -> Float[Tensor, "run batch unit"]:
-    """Inverted dropout masks, each run's from the stream of its seed; runs of one seed share what is drawn.
+    """Draw inverted dropout masks, each run's from the stream of its seed; runs of one seed share a mask.
 
-    Sixteen random bits a unit: a rate is met to 1 / 65536, at a fraction of the cost of a float each.
+    Sixteen random bits for each unit meet a rate to within 1 / 65536, and cost a fraction of a random float.
     """
     size = batch * units
     words = [rng.bit_generator.random_raw(-(-size // 4)).view(np.uint16)[:size] for rng in streams.values()]
     kept = np.stack(words) >= round(dropout * 65536)
-    # As bytes, since torch takes several times as long to make numbers of truth values.
+    # As bytes, since torch takes several times as long to convert truth values to numbers.
     masks = torch.from_numpy(kept.view(np.uint8)).view(-1, batch, units).to(dtype).div_(1 - dropout)
     if len(streams) == len(seeds):
         return masks

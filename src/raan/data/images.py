@@ -1,168 +1,130 @@
-"""Image files in a folder or an archive, read on demand by several threads."""
+"""Image files in a folder or an archive, read on demand."""
 
 import io
 import os
-import struct
 import tarfile
 import zipfile
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from jaxtyping import UInt8
 
 from raan.errors import MissingExtra
 
-Entry = TypeVar("Entry")
 Size = tuple[int, int]  # height and width
-
 SUFFIXES = (".jpg", ".jpeg", ".png")
-
-LARGEST = 2**28
-"""Bytes of an image: an archive may state any number, and they would all be unpacked."""
-
-MOST_PIXELS = 2**26
-"""A few bytes can stand for any number of pixels: so many take 200 MB."""
-
-UNREADABLE = (
-    *(OSError, SyntaxError, ValueError, EOFError),  # a broken PNG is a SyntaxError to Pillow
-    *(zipfile.BadZipFile, zlib.error, RuntimeError),  # encrypted, or packed in a way that is not known
-    *(IndexError, struct.error, OverflowError),  # what damage of other kinds becomes there
-    *(Warning,),  # of absurdly many pixels, where warnings are errors
-)
+MAX_PIXELS = 2**26  # a few bytes can encode any number of pixels; so many take 200 MB of memory
 
 
-@dataclass(frozen=True, eq=False)
-class Images:
-    """Image files by their bare names, sorted; any thread may read any of them."""
+@runtime_checkable
+class ImageFile(Protocol):
+    """What an image is read from, such as a pathlib.Path; several threads may read at once."""
 
-    where: Path
-    bytes_of: Mapping[str, int]
-    read: Callable[[str], bytes]
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The bare names of the files."""
-        return tuple(self.bytes_of)
+    def read_bytes(self) -> bytes:
+        """Return the encoded image."""
+        ...
 
 
-def open_images(path: str | Path) -> Images:
-    """The images in the folder or the archive (.tar, .zip) at the path; files that are none are passed over."""
+@dataclass(frozen=True)
+class Member:
+    """An image inside an archive."""
+
+    name: str
+    archive: Path
+    read_bytes: Callable[[], bytes]
+
+    def __str__(self) -> str:
+        return f"{self.archive}/{self.name}"
+
+
+def open_images(path: str | Path) -> dict[str, ImageFile]:
+    """List the images in a folder or an archive, by their bare names, sorted; other files are skipped.
+
+    Args:
+        path: a folder, which is searched with its subfolders, a zip archive or an uncompressed tar archive.
+
+    Raises:
+        FileNotFoundError: if nothing is at the path.
+        ValueError: if there is no image, or two of one name, or if the archive cannot be read.
+    """
     where = Path(path).expanduser()
-    if where.is_dir():
-        return _open_folder(where)
     if not where.exists():
-        raise FileNotFoundError(f"{where} does not exist: expected a folder of images, or a .tar or .zip of them")
-    return _open_zip(where) if zipfile.is_zipfile(where) else _open_tar(where)
+        raise FileNotFoundError(f"{where} does not exist; expected a folder of images, or a .tar or .zip of them")
+    found: dict[str, ImageFile] = {}
+    try:
+        for full, file in _entries(where):
+            name = PurePosixPath(full).name
+            # Names that begin with a full stop are the file system's own, such as those in archives of macOS.
+            if name.startswith(".") or not name.lower().endswith(SUFFIXES):
+                continue
+            if name in found:
+                raise ValueError(f"{where} has {name} more than once, the second time as {full}")
+            found[name] = file
+    except (zipfile.BadZipFile, tarfile.TarError, EOFError, OverflowError, OSError) as error:
+        raise ValueError(
+            f"{where} cannot be read ({error}); expected a folder, a zip archive or an uncompressed tar archive"
+        ) from error
+    if not found:
+        raise ValueError(f"{where} has no image: no file ends in {', '.join(SUFFIXES)}")
+    return dict(sorted(found.items()))
 
 
-def pixels(
-    images: Images, names: Sequence[str], size: int | Size, *, threads: int | None = None
-) -> UInt8[np.ndarray, "image 3 height width"]:
-    """The images named in red, green and blue, scaled to cover the size and cropped around their centre."""
-    height, width = _height_width(size)
-    array = np.empty((len(names), 3, height, width), np.uint8)
+def _entries(where: Path) -> Iterator[tuple[str, ImageFile]]:
+    """Yield the files in a folder or an archive with their full names."""
+    if where.is_dir():
+        yield from ((path.name, path) for path in where.rglob("*") if path.is_file())
+    elif zipfile.is_zipfile(where):
+        archive = zipfile.ZipFile(where)  # it stays open; threads can read from it at once
+        for info in archive.infolist():
+            yield info.filename, Member(info.filename, where, partial(archive.read, info))
+    else:
+        with tarfile.open(where, "r:") as members:
+            for member in members:
+                if member.isfile():
+                    read = partial(_read_range, where, member.offset_data, member.size)
+                    yield member.name, Member(member.name, where, read)
 
-    def fill(row: int) -> None:
-        array[row] = decode(images, names[row], (height, width))
 
-    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
-        for _ in pool.map(fill, range(len(names))):
-            pass  # what a thread raised is raised here
-    return array
+def _read_range(path: Path, start: int, size: int) -> bytes:
+    with path.open("rb") as stream:
+        stream.seek(start)
+        return stream.read(size)
 
 
-def decode(images: Images, name: str, size: Size) -> UInt8[np.ndarray, "3 height width"]:
-    """One image at the size, or an error that names the one that cannot be read."""
+def decode(file: ImageFile, size: Size) -> UInt8[np.ndarray, "3 height width"]:
+    """Read an image in red, green and blue, scaled to cover the size and cropped around its centre.
+
+    Raises:
+        ValueError: if it cannot be read; the message names the file.
+    """
     try:
         from PIL import Image, ImageOps
     except ImportError as error:
         raise MissingExtra("reading images", "image") from error
-    if images.bytes_of[name] > LARGEST:
-        raise ValueError(f"{name} in {images.where} states {images.bytes_of[name]:,} bytes, too many for an image")
     try:
-        with Image.open(io.BytesIO(images.read(name))) as image:
-            if image.width * image.height > MOST_PIXELS:
+        with Image.open(io.BytesIO(file.read_bytes())) as image:
+            if image.width * image.height > MAX_PIXELS:
                 raise ValueError(f"it has {image.width:,} times {image.height:,} pixels")
             fitted = ImageOps.fit(image.convert("RGB"), size[::-1], Image.Resampling.BILINEAR)
-    except UNREADABLE as error:
-        raise ValueError(f"{name} in {images.where} cannot be read as an image: {error}") from error
+    except Exception as error:  # damaged files and archives raise errors of many types
+        raise ValueError(f"{file} cannot be read as an image: {error}") from error
     return np.asarray(fitted).transpose(2, 0, 1)
 
 
-def _height_width(size: int | Size) -> Size:
+def read_pixels(
+    files: Sequence[ImageFile], size: int | Size, *, threads: int | None = None
+) -> UInt8[np.ndarray, "image 3 height width"]:
+    """Read images as `decode` does, in several threads."""
     height, width = (size, size) if isinstance(size, int) else size
     if height < 1 or width < 1:
-        raise ValueError(f"size is {size}, expected a height and a width of at least one pixel")
-    return height, width
-
-
-# The kinds of places that hold images.
-
-
-def _open_folder(where: Path) -> Images:
-    files = _by_name(where, ((str(path.relative_to(where)), path) for path in where.rglob("*") if path.is_file()))
-    return Images(where, {name: path.stat().st_size for name, path in files.items()}, partial(_read_file, files))
-
-
-def _read_file(files: Mapping[str, Path], name: str) -> bytes:
-    return files[name].read_bytes()
-
-
-def _open_zip(where: Path) -> Images:
-    try:
-        archive = zipfile.ZipFile(where)  # it stays open, and lets threads read side by side
-    except (zipfile.BadZipFile, OSError, ValueError, struct.error) as error:
-        raise ValueError(
-            f"{where} is a broken zip archive ({error}): get it anew, or unpack it elsewhere"
-        ) from error
-    named = (member for member in archive.infolist() if member.filename and not member.is_dir())
-    members = _by_name(where, ((member.filename, member) for member in named))
-    return Images(
-        where, {name: member.file_size for name, member in members.items()}, partial(_read_zip, archive, members)
-    )
-
-
-def _read_zip(archive: zipfile.ZipFile, members: Mapping[str, zipfile.ZipInfo], name: str) -> bytes:
-    return archive.read(members[name])
-
-
-def _open_tar(where: Path) -> Images:
-    try:
-        with tarfile.open(where, "r:") as archive:
-            members = _by_name(where, ((member.name, member) for member in archive if member.isfile()))
-    except (tarfile.TarError, EOFError, OverflowError) as error:
-        raise ValueError(
-            f"{where} is neither a folder, nor a zip archive, nor a tar archive that is not compressed: "
-            "unpack it and give the folder"
-        ) from error
-    return Images(
-        where, {name: member.size for name, member in members.items()}, partial(_read_tar, where, members)
-    )
-
-
-def _read_tar(where: Path, members: Mapping[str, tarfile.TarInfo], name: str) -> bytes:
-    with where.open("rb") as stream:
-        stream.seek(members[name].offset_data)
-        return stream.read(members[name].size)
-
-
-def _by_name(where: Path, entries: Iterable[tuple[str, Entry]]) -> dict[str, Entry]:
-    """The images among the entries, by their bare names, sorted."""
-    found: dict[str, Entry] = {}
-    for full, entry in entries:
-        name = PurePosixPath(full.replace(os.sep, "/")).name
-        # Names that begin with a point are the file system's own, such as those that macOS packs along.
-        if name.startswith(".") or not name.lower().endswith(SUFFIXES):
-            continue
-        if name in found:
-            raise ValueError(f"{where} holds {name} more than once, the second time as {full}")
-        found[name] = entry
-    if not found:
-        raise ValueError(f"{where} holds no image: no file ends in {', '.join(SUFFIXES)}")
-    return dict(sorted(found.items()))
+        raise ValueError(f"size is {size}; expected a height and a width of at least one pixel")
+    array = np.empty((len(files), 3, height, width), np.uint8)
+    with ThreadPoolExecutor(threads or os.cpu_count()) as pool:
+        for row, image in enumerate(pool.map(lambda file: decode(file, (height, width)), files)):
+            array[row] = image
+    return array

@@ -1,4 +1,4 @@
-"""Rows to learn from, checked once, where they enter."""
+"""Rows to learn from, checked once, when the table is made."""
 
 from __future__ import annotations
 
@@ -12,17 +12,22 @@ from torch import Tensor
 
 from raan.tables.load import describe_cells
 
-UNKNOWN = -1  # the attribute of a row whose attribute nobody knows
+UNKNOWN = -1  # the attribute of a row whose attribute is not known
 INTEGERS = (torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """Rows to learn from: features, label, attribute (-1 where unknown) and what they are called.
+    """Rows to learn from: features, label, attribute (-1 where unknown) and their names.
 
-    The features have a leading run axis once each run has embedded them with its own encoder; the label
-    and the attribute of a row are the same in every run. An environment (0, 1, ...) states under which
-    conditions a row was collected, where that is known.
+    The features have a leading run axis once each run has embedded them with its own encoder; the label and the
+    attribute of a row are the same in every run. The environment (0, 1, ...) is the condition under which a row
+    was collected, where that is known.
+
+    Raises:
+        TypeError: if a column is not a tensor of the right type; `Table.of` converts.
+        ValueError: if the columns have different lengths, features are not finite, codes have no name, or all
+            labels are equal.
     """
 
     features: Float[Tensor, "*run row feature"]
@@ -35,13 +40,14 @@ class Table:
     environment: Int[Tensor, "row"] | None = None
 
     def __post_init__(self) -> None:
-        _check_tensors(self)
-        _check_lengths(self)
-        _check_finite(self)
-        _check_codes("label", self.label, self.class_names, lowest=0)
-        _check_codes("attribute", self.attribute, self.attribute_names, lowest=UNKNOWN)
-        _check_classes(self)
-        _check_environment(self)
+        self._check_features()
+        self._check_codes("label", self.label, 0, len(self.class_names), self.class_names)
+        self._check_codes("attribute", self.attribute, UNKNOWN, len(self.attribute_names), self.attribute_names)
+        if self.environment is not None:
+            self._check_codes("environment", self.environment, 0, None)
+        only = int(self.label[0])
+        if bool((self.label == only).all()):
+            raise ValueError(f"every label is {only} ({self.class_names[only]}); expected at least two classes")
 
     @classmethod
     def of(
@@ -57,26 +63,38 @@ class Table:
         environment: ArrayLike | Tensor | None = None,
         dtype: torch.dtype = torch.float32,
     ) -> Table:
-        """A table from arrays, tensors or lists; what has no name is called by its number.
+        """Make a table of arrays, tensors or lists.
 
-        The label is 0, 1, ..., in any numeric type. So is the attribute, where -1 and nan mean unknown;
-        without an attribute every row's is unknown.
+        Args:
+            features: a matrix of numbers.
+            label: 0, 1, ..., in any numeric type.
+            attribute: 0, 1, ..., in any numeric type; -1 and nan mean unknown. Without it, every row's is unknown.
+            class_names: by default the labels as words.
+            attribute_names: by default the attributes as words.
+            feature_names: none by default.
+            name: what the table is called in messages.
+            environment: 0, 1, ..., if there are environments.
+            dtype: the type of the features.
         """
-        classes = _whole("label", label)
-        groups = torch.full_like(classes, UNKNOWN) if attribute is None else _whole("attribute", attribute)
+        if isinstance(features, Tensor):
+            matrix = features.to(dtype)
+        else:  # torch.tensor copies: unlike torch.from_numpy, it takes read-only arrays as well
+            matrix = torch.tensor(_array("features", features), dtype=dtype)
+        classes = _codes("label", label)
+        groups = torch.full_like(classes, UNKNOWN) if attribute is None else _codes("attribute", attribute)
         return cls(
-            _matrix(features, dtype),
+            matrix,
             classes,
             groups,
-            class_names or _count_out("label", classes),
-            attribute_names or _count_out("attribute", groups),
+            class_names or _number_names("label", classes),
+            attribute_names or _number_names("attribute", groups),
             feature_names,
             name,
-            None if environment is None else _whole("environment", environment),
+            None if environment is None else _codes("environment", environment),
         )
 
     def to(self, device: str | torch.device) -> Table:
-        """The table on a device: where it is, everything is that the engine makes of it."""
+        """Return the table on a device, where the engine then computes."""
         columns = {name: getattr(self, name) for name in ("features", "label", "attribute", "environment")}
         return replace(self, **{name: each.to(device) for name, each in columns.items() if each is not None})
 
@@ -92,7 +110,7 @@ class Table:
 
     @property
     def attributes(self) -> int:
-        """The number of values that the attribute takes, unknown not counted."""
+        """The number of values that the attribute takes, without unknown."""
         return len(self.attribute_names)
 
     def cells(self) -> Int[Tensor, "label attribute"]:
@@ -102,7 +120,7 @@ class Table:
         return cell.bincount(minlength=self.classes * self.attributes).reshape(self.classes, self.attributes)
 
     def describe(self) -> str:
-        """The size of the table and of its (class, attribute) cells, over several lines."""
+        """Describe the size of the table and of its (class, attribute) cells, over several lines."""
         unknown = int((self.attribute == UNKNOWN).sum())
         cells = self.cells().numpy(force=True)
         return "\n".join([self._size(), *describe_cells(cells, self.class_names, self.attribute_names, unknown)])
@@ -114,125 +132,82 @@ class Table:
         runs = "".join(f"{count:,} runs × " for count in self.features.shape[:-2])
         return f"{self.name}: {runs}{self.rows:,} rows × {self.features.shape[-1]:,} features"
 
+    def _check_features(self) -> None:
+        """Check the features' type, shape, names and values."""
+        features = self.features
+        if not isinstance(features, Tensor) or not features.is_floating_point():
+            raise TypeError("features are not a floating-point torch.Tensor; Table.of converts")
+        if features.ndim < 2:
+            raise ValueError(f"features have shape {tuple(features.shape)}; expected (rows, features)")
+        if features.numel() == 0:
+            raise ValueError(f"the table is empty: features have shape {tuple(features.shape)}")
+        if self.feature_names and len(self.feature_names) != features.shape[-1]:
+            raise ValueError(
+                f"feature_names has {len(self.feature_names):,} names for {features.shape[-1]:,} features"
+            )
+        if features.sum().isfinite():  # checking each value takes more memory than the features
+            return
+        bad = ~features.isfinite()
+        if bad.any():
+            where = tuple(bad.nonzero()[0].tolist())
+            name = f" ({self.feature_names[where[-1]]})" if self.feature_names else ""
+            raise ValueError(
+                f"features have {int(bad.sum()):,} values that are nan or infinite, the first "
+                f"({features[where].item()}) in row {where[-2]}, column {where[-1]}{name}; impute or drop them"
+            )
 
-def _matrix(values: ArrayLike | Tensor, dtype: torch.dtype) -> Tensor:
-    """The features as a tensor, whatever held them."""
-    if isinstance(values, Tensor):
-        return values.to(dtype)
-    # torch.tensor copies: it takes arrays that are read only, such as memory-mapped ones, as well.
-    return torch.tensor(_array("features", values), dtype=dtype)
+    def _check_codes(
+        self, what: str, codes: Tensor, lowest: int, end: int | None, names: tuple[str, ...] = ()
+    ) -> None:
+        """Check a column of codes: one signed integer for each row, from the lowest to below the end."""
+        if not isinstance(codes, Tensor) or codes.dtype not in INTEGERS:
+            found = codes.dtype if isinstance(codes, Tensor) else type(codes).__name__
+            raise TypeError(f"{what} is {found}; expected a tensor of a signed integer type; Table.of converts")
+        rows = self.features.shape[-2]
+        if codes.shape != (rows,):
+            raise ValueError(
+                f"{what} has shape {tuple(codes.shape)}; expected one number for each of {rows:,} rows"
+            )
+        outside = codes.long() < lowest
+        if end is not None:
+            outside |= codes.long() >= end
+        if outside.any():
+            row = int(outside.int().argmax())
+            expected = "0, 1, ..." if end is None else f"{lowest} to {end - 1} ({', '.join(names[:8])})"
+            raise ValueError(f"{what} is {int(codes[row])} in row {row}; expected {expected}")
 
 
-def _whole(what: str, values: ArrayLike | Tensor) -> Int[Tensor, "row"]:
-    """The values as int64, if they are whole numbers; nan is unknown where the attribute is meant."""
+def _array(what: str, values: ArrayLike | Tensor) -> np.ndarray:
+    """Return the values as an array of numbers."""
+    array = values.numpy(force=True) if isinstance(values, Tensor) else np.asarray(values)
+    if array.dtype.kind not in "biuf":
+        raise TypeError(
+            f"{what} has values of type {array.dtype}; expected numbers, such as those of "
+            "numpy.unique(values, return_inverse=True)"
+        )
+    return array
+
+
+def _codes(what: str, values: ArrayLike | Tensor) -> Int[Tensor, "row"]:
+    """Return the values as int64 if they are whole numbers; of an attribute, nan is unknown."""
     array = _array(what, values).astype(np.float64)
     if array.ndim != 1:
-        raise ValueError(f"{what} has shape {array.shape}, expected one number for each row")
+        raise ValueError(f"{what} has shape {array.shape}; expected one number for each row")
     if what == "attribute":
         array = np.where(np.isnan(array), UNKNOWN, array)
     fraction = ~np.isfinite(array) | (array != np.floor(array))
     if fraction.any():
         row = int(fraction.argmax())
-        raise ValueError(f"{what} is {array[row]} in row {row}, expected whole numbers from 0")
+        raise ValueError(f"{what} is {array[row]} in row {row}; expected whole numbers from 0")
     return torch.from_numpy(array.astype(np.int64))
 
 
-def _array(what: str, values: ArrayLike | Tensor) -> np.ndarray:
-    """The values as an array of numbers."""
-    array = values.numpy(force=True) if isinstance(values, Tensor) else np.asarray(values)
-    if array.dtype.kind not in "biuf":
-        raise TypeError(
-            f"{what} holds values of type {array.dtype}, expected numbers: number the categories, "
-            "for instance by numpy.unique(values, return_inverse=True)"
-        )
-    return array
-
-
-def _count_out(what: str, codes: Int[Tensor, "row"]) -> tuple[str, ...]:
-    """The names "0", "1", ... up to the largest code."""
+def _number_names(what: str, codes: Int[Tensor, "row"]) -> tuple[str, ...]:
+    """Return the names "0", "1", ... up to the largest code."""
     largest = int(codes.max()) if len(codes) else UNKNOWN
-    # Identifiers given by mistake would otherwise make millions of names.
+    # Identifiers that are passed by mistake would otherwise make millions of names.
     if largest >= max(2, len(codes)):
         raise ValueError(
-            f"{what} holds {largest:,} among {len(codes):,} rows, expected values counted 0, 1, ...: "
-            "number them anew, or name them all"
+            f"{what} has the value {largest:,} among {len(codes):,} rows; expected 0, 1, ..., or names for all"
         )
     return tuple(str(code) for code in range(largest + 1))
-
-
-def _check_tensors(table: Table) -> None:
-    for what in ("features", "label", "attribute"):
-        value = getattr(table, what)
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{what} is a {type(value).__name__}, expected a torch.Tensor: Table.of converts")
-    if not table.features.is_floating_point():
-        raise TypeError(f"features are {table.features.dtype}, expected floating point: Table.of converts")
-    if table.features.ndim < 2:
-        shape = tuple(table.features.shape)
-        raise ValueError(f"features have shape {shape}, expected (rows, features) after any run axis")
-
-
-def _check_lengths(table: Table) -> None:
-    lengths = {
-        "features": table.features.shape[-2],
-        "label": table.label.numel(),
-        "attribute": table.attribute.numel(),
-    }
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{what} {length:,}" for what, length in lengths.items())
-        raise ValueError(f"the numbers of rows differ: {listed}")
-    if table.features.numel() == 0:
-        raise ValueError(f"the table is empty: features have shape {tuple(table.features.shape)}")
-    width = table.features.shape[-1]
-    if table.feature_names and len(table.feature_names) != width:
-        raise ValueError(f"feature_names has {len(table.feature_names):,} names for {width:,} features")
-
-
-def _check_finite(table: Table) -> None:
-    if table.features.sum().isfinite():  # looking at each value takes more memory than the features
-        return
-    bad = ~table.features.isfinite()
-    if not bad.any():
-        return
-    where = tuple(bad.nonzero()[0].tolist())
-    row, column = where[-2:]
-    called = f" ({table.feature_names[column]})" if table.feature_names else ""
-    raise ValueError(
-        f"features hold {int(bad.sum()):,} values that are nan or infinite, the first "
-        f"({table.features[where].item()}) in row {row}, column {column}{called}: impute or drop them"
-    )
-
-
-def _check_codes(what: str, codes: Tensor, names: tuple[str, ...], lowest: int) -> None:
-    if codes.dtype not in INTEGERS:
-        raise TypeError(f"{what} is {codes.dtype}, expected a signed integer type: Table.of converts")
-    if codes.ndim != 1:
-        raise ValueError(f"{what} has shape {tuple(codes.shape)}, expected one number for each row")
-    outside = (codes.long() < lowest) | (codes.long() >= len(names))
-    if outside.any():
-        row = int(outside.int().argmax())
-        raise ValueError(
-            f"{what} is {int(codes[row])} in row {row}, expected {lowest} to {len(names) - 1}: "
-            f"{len(names)} are named ({', '.join(names[:8])}{', ...' if len(names) > 8 else ''})"
-        )
-
-
-def _check_classes(table: Table) -> None:
-    only = int(table.label[0])
-    if bool((table.label == only).all()):
-        raise ValueError(
-            f"every label is {only} ({table.class_names[only]}), expected at least two classes to tell apart"
-        )
-
-
-def _check_environment(table: Table) -> None:
-    if table.environment is None:
-        return
-    if table.environment.dtype not in INTEGERS:
-        raise TypeError(f"environment is {table.environment.dtype}, expected a signed integer type")
-    if table.environment.shape != table.label.shape:
-        shape = tuple(table.environment.shape)
-        raise ValueError(f"environment has shape {shape}, expected one number for each of {table.rows:,} rows")
-    if bool((table.environment < 0).any()):
-        row = int((table.environment < 0).int().argmax())
-        raise ValueError(f"environment is {int(table.environment[row])} in row {row}, expected 0, 1, ...")

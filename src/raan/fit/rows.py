@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from jaxtyping import Float32, Int
 
-from raan.data.stratified import stratified_split
+from raan.data.split import stratified_split
 from raan.errors import listed
 from raan.fairness.counts import MIN_CHOSEN
 from raan.tables.load import Loaded, keep_comparable

@@ -14,8 +14,7 @@ import numpy as np
 import pandas as pd
 from jaxtyping import Float, Float32, Int
 
-from raan.data.split import Fractions, Parts, Sizes
-from raan.data.stratified import stratified_split
+from raan.data.split import Fractions, Parts, Sizes, stratified_split
 from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole, listed, needing
 from raan.fairness.counts import cell_counts
 from raan.fairness.groups import UNKNOWN, Codes, cross_codes, keep_judged

@@ -377,13 +377,11 @@ def _open_parquet(path: Path) -> Source:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text file; whether misplaced quotes are errors, and whether leading space is dropped."""
+    """A text file, its delimiter and its encoding."""
 
     path: Path
     delimiter: str = ","
     encoding: str = "utf-8-sig"
-    strict: bool = True
-    strip: bool = True
 
     def lines(self) -> Iterator[tuple[int, list[str]]]:
         """Parse the file: each row with the number of the line that it begins on; blank lines are skipped.
@@ -396,7 +394,7 @@ class TextFile:
         with open_text(self.path, self.encoding) as (text, _):
             counted = _CountedLines(self, text)
             csv.field_size_limit(MAX_LINE)
-            rows = csv.reader(counted, delimiter=self.delimiter, skipinitialspace=self.strip, strict=self.strict)
+            rows = csv.reader(counted, delimiter=self.delimiter, skipinitialspace=True, strict=True)
             try:
                 for row in rows:
                     if len(row) > 1 or any(value.strip() for value in row):

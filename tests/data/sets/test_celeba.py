@@ -12,7 +12,7 @@ from PIL import Image
 from sklearn.linear_model import RidgeClassifier
 
 from raan.data import Celeba, DataUnavailable, celeba, split
-from raan.lab.datasets.celeba import ABOUT, SPLIT, read_attributes, read_partition
+from raan.lab.datasets.celeba import SPLIT, read_list
 
 NAMES = ("Bangs", "Male", "Smiling", "Wavy_Hair")
 FACES = {  # the attributes in the order of the names, and the official part
@@ -114,14 +114,21 @@ def test_features_made_of_the_images_make_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("5\r\n", "6\r\n", r"list_attr_celeba.txt lists 5 images, its first line says 6"),
-        ("000002.jpg -1 ", "000002.jpg ", r"line 4: expected a name and 4 values, each -1 or 1"),
-        ("000002.jpg -1  1", "000002.jpg -1  2", r"line 4: expected a name and 4 values, each -1 or 1"),
-        ("Wavy_Hair", "Curly_Hair", r"has no attribute 'Wavy_Hair', it has Bangs, Male, Smiling, Curly_Hair"),
+        (
+            "000002.jpg -1 ",
+            "000002.jpg ",
+            r"list_attr_celeba.txt, 000002.jpg: expected every value to be one of \(-1, 1\)",
+        ),
+        (
+            "000002.jpg -1  1",
+            "000002.jpg -1  2",
+            r"list_attr_celeba.txt, 000002.jpg: expected every value to be one of \(-1, 1\)",
+        ),
+        ("Wavy_Hair", "Curly_Hair", r"has no attribute 'Wavy_Hair'; it has Bangs, Male, Smiling, Curly_Hair"),
         (
             "000003.jpg",
             "000030.jpg",
-            r"1 of 5 images in .* are not listed in .*list_attr.*, the first is 000003.jpg",
+            r"1 of 5 images are not listed in .*list_attr.*; the first is 000003",
         ),
     ],
 )
@@ -136,12 +143,20 @@ def test_what_is_wrong_in_the_list_of_attributes_is_named(
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("000003.jpg 1", "000003.jpg 3", r"list_eval_partition.txt, line 3: expected a name and 0, 1 or 2"),
-        ("000003.jpg 1", "000003.jpg", r"list_eval_partition.txt, line 3: expected a name and 0, 1 or 2"),
+        (
+            "000003.jpg 1",
+            "000003.jpg 3",
+            r"list_eval_partition.txt, 000003.jpg: expected every value to be one of \(0, 1, 2\)",
+        ),
+        (
+            "000003.jpg 1",
+            "000003.jpg",
+            r"list_eval_partition.txt, 000003.jpg: expected every value to be one of \(0, 1, 2\)",
+        ),
         (
             "000003.jpg 1\n",
             "",
-            r"1 of 5 images .* not listed in .*list_eval_partition.txt.*, the first is 000003.jpg",
+            r"1 of 5 images .* not listed in .*list_eval_partition.txt.*; the first is 000003",
         ),
     ],
 )
@@ -158,9 +173,7 @@ def test_missing_lists_are_asked_for_with_the_terms(cache: Path) -> None:
 def test_missing_images_are_asked_for(tmp_path: Path) -> None:
     folder = write(tmp_path)
     (folder / "img_align_celeba").rename(tmp_path / "hidden")
-    with pytest.raises(
-        FileNotFoundError, match=r"holds none of img_align_celeba, .*and no archive: give the path"
-    ):
+    with pytest.raises(FileNotFoundError, match=r"has none of img_align_celeba, .*and no archive; give the path"):
         celeba(folder)
 
 
@@ -169,13 +182,12 @@ def test_of_several_archives_none_is_guessed(tmp_path: Path) -> None:
     (folder / "img_align_celeba").rename(tmp_path / "hidden")
     for name in ("a.tar", "b.zip"):
         (folder / name).touch()
-    with pytest.raises(FileNotFoundError, match=r"2 archives \(a.tar, b.zip\): give the path of the images"):
+    with pytest.raises(FileNotFoundError, match=r"2 archives \(a.tar, b.zip\); give the path of the images"):
         celeba(folder)
 
 
 def test_the_split_of_the_whole_set_leaves_nobody_out() -> None:
     assert sum(SPLIT) == 202_599
-    assert ABOUT.name == "celeba"
 
 
 # The real images: read in place, never copied out of the tests' own temporary folders.
@@ -200,15 +212,14 @@ def test_the_real_images_have_the_known_cells_and_parts(real_data: Path) -> None
 @pytest.mark.usefixtures("as_users_call")
 def test_the_real_lists_have_the_known_rates(real_data: Path) -> None:
     real(real_data)
-    values = np.array(
-        list(read_attributes(real_data / "celeba" / "list_attr_celeba.txt.gz", ("Wavy_Hair", "Male")).values())
-    )
+    listed = read_list(real_data / "celeba" / "list_attr_celeba.txt.gz", ("Wavy_Hair", "Male"), (-1, 1))
+    values = (listed.to_numpy() == 1).astype(int)
     assert len(values) == 202_599
     assert values.mean(0) == pytest.approx([0.320, 0.417], abs=5e-4)
     wavy, male = values.T
     assert (wavy[male == 0].mean(), wavy[male == 1].mean()) == pytest.approx((0.447, 0.141), abs=5e-4)
-    parts = list(read_partition(real_data / "celeba" / "list_eval_partition.txt.gz").values())
-    assert np.bincount(parts).tolist() == [162_770, 19_867, 19_962]
+    parts = read_list(real_data / "celeba" / "list_eval_partition.txt.gz", ("partition",), (0, 1, 2))
+    assert np.bincount(parts["partition"]).tolist() == [162_770, 19_867, 19_962]
 
 
 @pytest.mark.usefixtures("as_users_call")

@@ -9,7 +9,8 @@ import pytest
 import torch
 
 from raan.data import DataUnavailable, civil_comments
-from raan.lab.datasets.civil_comments import ABOUT, IDENTITIES
+from raan.lab.datasets.comments import IDENTITIES
+from raan.lab.datasets.description import CATALOGUE
 
 # Every identity column of the competition's data, in its order.
 COLUMNS = (
@@ -156,20 +157,20 @@ def test_an_embedding_makes_a_table(tmp_path: Path) -> None:
 
 
 def test_without_an_embedding_there_is_no_table(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match=r"has no embedding at hand: table\(embed_texts\(comments.texts\)\)"):
+    with pytest.raises(ValueError, match=r"has no embedding; table\(embed_texts\(comments.texts\)\)"):
         civil_comments(kaggle_train(tmp_path)).table()
 
 
 def test_an_unknown_identity_is_refused_with_the_choices() -> None:
     with pytest.raises(
-        ValueError, match="identity is 'white', expected one of 'black', 'muslim', 'lgbtq', 'neuro"
+        ValueError, match="identity is 'white'; expected one of 'black', 'muslim', 'lgbtq', 'neuro"
     ):
         civil_comments(identity="white")
 
 
 @pytest.mark.parametrize("threshold", [0.0, 1.5, float("nan")])
 def test_a_threshold_that_is_no_share_is_refused(threshold: float) -> None:
-    with pytest.raises(ValueError, match=f"threshold is {threshold}, expected a share"):
+    with pytest.raises(ValueError, match=f"threshold is {threshold}; expected a share"):
         civil_comments(threshold=threshold)
 
 
@@ -183,7 +184,7 @@ def test_hugging_faces_file_without_identities_is_refused(tmp_path: Path) -> Non
     pd.DataFrame({"text": ["a"], "toxicity": [0.1], "insult": [0.0]}).to_parquet(path)
     with pytest.raises(
         ValueError,
-        match=r"train.parquet lacks 1 of 3 columns \(black\): expected .* its 3 \(text, toxicity, ",
+        match=r"train.parquet lacks 1 of 3 columns \(black\); it has 3 \(text, toxicity, ",
     ):
         civil_comments(path)
 
@@ -194,9 +195,13 @@ def test_hugging_faces_file_without_identities_is_refused(tmp_path: Path) -> Non
         ("comment_text", "remark", "train.csv has no column comment_text or text; it has id, target, remark"),
         ("target", "rating_of", "train.csv has no column target or toxicity; it has id, rating_of"),
         (",black,", ",blue,", r"train.csv lacks 1 of 3 columns \(black\)"),
-        (",0.5,", ",half,", "train.csv, line 3: target is 'half': expected a number"),
+        (",0.5,", ",half,", "train.csv cannot be read: In CSV column #1: .* invalid value 'half'"),
         (",0.5,", ",,", "train.csv: target is missing in row 1"),
-        ('"two lines', '"two" lines, and more, and more"', r"train.csv, line 3 has 6 values: expected 31 as in"),
+        (
+            '"two lines',
+            '"two" lines, and more, and more"',
+            r"train.csv cannot be read: .*Row #3: Expected 31 columns, got 6",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -210,7 +215,7 @@ def test_what_is_wrong_in_a_file_is_named(tmp_path: Path, old: str, new: str, me
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "has no column target or toxicity; it has $"),
+        ("", "has no column comment_text or text; it has $"),
         ("id,target,comment_text,black\n", "has columns and no rows"),
     ],
 )
@@ -221,5 +226,4 @@ def test_an_empty_file_is_refused(tmp_path: Path, text: str, message: str) -> No
 
 
 def test_what_is_to_be_known_of_civil_comments_says_that_it_offends() -> None:
-    assert ABOUT.name == "civil_comments"
-    assert "offensive" in ABOUT.cautions[0]
+    assert "offensive" in CATALOGUE["civil_comments"].cautions[0]

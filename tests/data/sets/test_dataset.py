@@ -5,7 +5,6 @@ import io
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -13,10 +12,10 @@ import pytest
 import torch
 from PIL import Image
 
-from raan.data import embed
+from raan.data import encoders
 from raan.lab.datasets.catalogue import DATA
+from raan.lab.datasets.comments import EMBEDDING
 from raan.lab.datasets.dataset import Problem
-from raan.lab.datasets.measuring_hate_speech import EMBEDDING
 from raan.lab.study.plan import Pack
 from raan.lab.study.study import Data, Stage
 from raan.lab.study.training import problem_of
@@ -98,8 +97,7 @@ def test_only_the_texts_that_are_drawn_are_embedded(
         embedded.extend(batch)
         return np.array([[float(each.split()[1]), 0.0] for each in batch], dtype=np.float32)
 
-    monkeypatch.setattr(embed, "find_model", lambda model: "stand-in")
-    monkeypatch.setattr(embed, "load_encoder", lambda model: encode)
+    monkeypatch.setattr(encoders, "load_encoder", lambda model: encode)
     here = problem(comments, seed=3)
     assert len(embedded) == here.table.rows < 4 * CELL
     assert torch.equal(here.table.label, (here.table.features[:, 0] >= 2 * CELL).long())
@@ -139,26 +137,23 @@ def test_celeba_is_a_table_of_a_pretrained_networks_features(faces: Path, cache:
 def test_images_are_embedded_once_and_a_killed_process_goes_on(
     faces: Path, cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(embed, "BLOCK", 5)
+    monkeypatch.setattr(encoders, "IMAGES_AT_ONCE", 5)
     load, options = DATA["celeba"].load, {"path": str(faces), "sizes": [6, 2, 4]}
     whole = load(options, (0,)).table.features
     (store,) = (cache / "embeddings").glob("*.sqlite")
-    names = [f"{number:06}.jpg" for number in range(1, 13)]
+    images = sorted((faces / "img_align_celeba").iterdir())
     with closing(sqlite3.connect(store)) as connection, connection:
         assert connection.execute("select count(*) from embedding").fetchone() == (12,)
-        for name in names[5:10]:  # what a process that was killed would not have come to
-            connection.execute("delete from embedding where key = ?", (hashlib.sha256(name.encode()).digest(),))
-    network, seen = embed.load_network, []
-
-    def watched(*arguments: Any) -> Any:
-        encode = network(*arguments)
-        return lambda batch: seen.append(batch) or encode(batch)
-
-    monkeypatch.setattr(embed, "load_network", watched)
+        for image in images[5:10]:  # as if a process had been killed before it came to these
+            content = hashlib.sha256(image.read_bytes()).hexdigest()
+            key = hashlib.sha256(content.encode()).digest()
+            assert connection.execute("delete from embedding where key = ?", (key,)).rowcount == 1
+    decode, seen = encoders.decode, []
+    monkeypatch.setattr(encoders, "decode", lambda file, size: seen.append(file) or decode(file, size))
     assert torch.equal(load(options, (0,)).table.features, whole)
-    assert seen == [names[5:10]]
+    assert seen == images[5:10]
     # With all of it on disk the network is not even loaded.
-    monkeypatch.setattr(embed, "load_network", lambda *arguments: pytest.fail("loaded"))
+    monkeypatch.setattr(torch, "load", lambda *arguments, **options: pytest.fail("loaded"))
     assert torch.equal(load(options, (0,)).table.features, whole)
 
 

@@ -120,7 +120,7 @@ def test_the_rows_in_environments_make_a_table_that_names_them() -> None:
 def test_cells_that_are_too_small_are_named_with_what_is_needed() -> None:
     label, attribute = rows_of((500, 100, 500, 500))
     message = (
-        r"^3 environments of 200 rows need 120 rows of label 0 and attribute 1 \(there are 100\): "
+        r"^3 environments of 200 rows need 120 rows of label 0 and attribute 1 \(there are 100\); "
         r"the largest possible size is 166$"
     )
     with pytest.raises(ValueError, match=message):
@@ -129,7 +129,7 @@ def test_cells_that_are_too_small_are_named_with_what_is_needed() -> None:
 
 def test_an_empty_cell_is_named_where_the_size_was_left_open() -> None:
     label, attribute = rows_of((50, 0, 50, 50))
-    with pytest.raises(ValueError, match=r"need 1 rows of label 0 and attribute 1 \(there are 0\): .* size is 0"):
+    with pytest.raises(ValueError, match=r"need 1 rows of label 0 and attribute 1 \(there are 0\); .* size is 0"):
         environments(label, attribute)
 
 
@@ -137,15 +137,15 @@ def test_an_empty_cell_is_named_where_the_size_was_left_open() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"label": torch.tensor([0, 1, 2, 1])}, r"label is 2 in row 2, expected one of \(0, 1\): both are binary"),
+        ({"label": torch.tensor([0, 1, 2, 1])}, r"label is 2 in row 2; expected one of \(0, 1\)"),
         ({"label": torch.tensor([0, -1, 0, 1])}, r"label is -1 in row 1"),
-        ({"attribute": torch.tensor([0, 1, 0, 3])}, r"attribute is 3 in row 3, expected one of \(-1, 0, 1\)"),
+        ({"attribute": torch.tensor([0, 1, 0, 3])}, r"attribute is 3 in row 3; expected one of \(-1, 0, 1\)"),
         ({"attribute": torch.tensor([0, 1, 0])}, "label has 4 rows and attribute 3"),
-        ({"switch_probability": (0.1, 1.2)}, r"switch_probability is \(0.1, 1.2\), expected probabilities"),
-        ({"switch_probability": ()}, r"switch_probability is \(\), expected probabilities, at least one"),
+        ({"switch_probability": (0.1, 1.2)}, r"switch_probability is \(0.1, 1.2\); expected probabilities"),
+        ({"switch_probability": ()}, r"switch_probability is \(\); expected probabilities, at least one"),
         ({"switch_probability": (math.nan,)}, r"switch_probability is \(nan,\)"),
-        ({"size": 7}, "size is 7, expected an even number of rows"),
-        ({"size": 0}, "size is 0, expected an even number of rows"),
+        ({"size": 7}, "size is 7; expected an even number of rows"),
+        ({"size": 0}, "size is 0; expected an even number of rows"),
     ],
 )
 def test_arguments_that_make_no_environment_are_refused(changed: dict[str, object], message: str) -> None:

@@ -10,7 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from raan.data import Comments, DataUnavailable, environments, measuring_hate_speech
-from raan.lab.datasets.measuring_hate_speech import ABOUT, EMBEDDING, IDENTITIES
+from raan.lab.datasets.comments import EMBEDDING, TARGETED
+from raan.lab.datasets.description import CATALOGUE
 
 CELLS = {  # rows of no hate speech and of hate speech that target the identity
     "black": [1_996, 1_499],
@@ -18,7 +19,7 @@ CELLS = {  # rows of no hate speech and of hate speech that target the identity
     "lgbtq": [3_213, 1_612],
     "neurodiverse": [243, 248],
 }
-TARGETS = [name for names in IDENTITIES.values() for name in names]
+TARGETS = [name for names in TARGETED.values() for name in names]
 
 
 def subset(rows: list[tuple[str, int, dict[str, int]]]) -> pd.DataFrame:
@@ -61,7 +62,7 @@ def test_the_embedding_beside_the_comments_makes_a_table(tmp_path: Path) -> None
 def test_an_embedding_of_other_comments_is_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
     subset(ROWS).to_csv(tmp_path / "measuring_hate_speech_subset.csv", index=False)
     np.save(tmp_path / EMBEDDING, np.zeros(shape, np.float16))
-    with pytest.raises(ValueError, match=r"minilm_fp16.npy has shape .*, expected one row for each of 4 comments"):
+    with pytest.raises(ValueError, match=r"minilm_fp16.npy has shape .*; expected one row for each of 4 comments"):
         measuring_hate_speech(tmp_path)
 
 
@@ -86,7 +87,7 @@ def test_the_originals_annotators_are_gathered_by_comment(tmp_path: Path) -> Non
 
 
 def test_an_unknown_identity_is_refused_with_the_choices() -> None:
-    with pytest.raises(ValueError, match="identity is 'white', expected one of 'black'"):
+    with pytest.raises(ValueError, match="identity is 'white'; expected one of 'black'"):
         measuring_hate_speech(identity="white")
 
 
@@ -96,7 +97,7 @@ def test_a_missing_file_is_asked_for(cache: Path) -> None:
 
 
 def test_what_is_to_be_known_says_that_it_is_not_civil_comments() -> None:
-    assert any("not Civil Comments" in caution for caution in ABOUT.cautions)
+    assert any("not Civil Comments" in caution for caution in CATALOGUE["measuring_hate_speech"].cautions)
 
 
 @cache

@@ -98,10 +98,10 @@ def test_the_seed_decides_the_draw_and_the_global_generators_do_not() -> None:
 
 @pytest.mark.parametrize("bias", [1.0, -1.0, float("nan")])
 def test_a_bias_that_is_no_correlation_is_refused(bias: float) -> None:
-    with pytest.raises(ValueError, match=f"bias is {bias}, expected a correlation between -1 and 1"):
+    with pytest.raises(ValueError, match=f"bias is {bias}; expected a correlation between -1 and 1"):
         toy(bias=bias)
 
 
 def test_too_few_rows_for_every_cell_are_refused() -> None:
-    with pytest.raises(ValueError, match=r"10 rows at bias 0.88 leave a .* cell empty: draw more rows"):
+    with pytest.raises(ValueError, match=r"10 rows at bias 0.88 leave a .* cell empty; draw more rows"):
         toy(rows=10)

@@ -1,86 +1,44 @@
-"""CelebA: faces of celebrities, 40 attributes each; the paper asks for wavy hair and protects gender."""
+"""CelebA: faces of celebrities with 40 attributes each; the paper predicts wavy hair and protects gender."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+import pandas as pd
 import torch
-from jaxtyping import Float, Int, UInt8
+from jaxtyping import Float, Float32, Int, UInt8
 from numpy.typing import ArrayLike
 from torch import Tensor
 
-from raan.data import images as image_files
-from raan.data.download.find import require
-from raan.data.download.remote import RemoteFile
-from raan.data.embed import embed_images
-from raan.data.images import Images, Size, open_images
+from raan.data.download import Progress, require
+from raan.data.encoders import embed_images, find_image_encoder
+from raan.data.images import ImageFile, Size, open_images, read_pixels
 from raan.data.split import Split
 from raan.data.table import Table
-from raan.lab.datasets.dataset import About, DataSet, Need, split_at_random
-from raan.tables.read import open_text
+from raan.lab.datasets.description import CATALOGUE
 
-# Train, validation and test images of the whole set of 202,599. The paper says 194,599 train; what is left
-# is 8,000, of which RNF, whose setting it follows, selects on one half and tests on the other.
+ATTRIBUTE_LIST, PARTITION_LIST, IMAGES = CATALOGUE["celeba"].files
+
+# Training, validation and test images of the whole set of 202,599. The paper states 194,599 training images; of
+# the remaining 8,000, RNF, whose setting the paper follows, selects on one half and tests on the other.
 SPLIT = (194_599, 4_000, 4_000)
 
-PARTITIONS = ("train", "validation", "test")  # 0, 1, 2 in the official file
-VALUES = {"-1": 0, "1": 1}
-CALLED = {"Male": ("Female", "Male")}  # what the two values are called, where "not X" would not do
+CALLED = {"Male": ("Female", "Male")}  # names of the two values of an attribute, other than "not X" and "X"
 
-ATTRIBUTE_NAMES = ("list_attr_celeba.txt", "list_attr_celeba.txt.gz")
-PARTITION_NAMES = ("list_eval_partition.txt", "list_eval_partition.txt.gz")
-IMAGE_NAMES = ("img_align_celeba", "img_align_celeba.zip", "img_align_celeba.tar")
-ADVICE = (
-    "Get it by hand from mmlab.ie.cuhk.edu.hk/projects/CelebA.html, after agreeing to the terms: "
-    "non-commercial research only, no copy of any part is passed on."
-)
-
-FILES = (
-    RemoteFile(
-        "celeba",
-        "list_attr_celeba.txt",
-        "f0e5da289d5ccf75ffe8811132694922b60f2af59256ed362afa03fefba324d0",
-        26_721_026,
-    ),
-    RemoteFile(
-        "celeba",
-        "list_eval_partition.txt",
-        "fc955bcb3ef8fbdf7d5640d9a8693a8431b5f2ee291a5c1449a1549e7e073fe7",
-        2_836_386,
-    ),
-)
-
-ABOUT = About(
-    name="celeba",
-    title="CelebA, Large-scale CelebFaces Attributes",
-    task="whether a person has wavy hair (or any other of the 40 attributes), from an image of the face",
-    attribute="gender (Female, Male) or any other of the 40, as annotators saw it: nobody in the images was asked",
-    licence="non-commercial research only; no copy of any part may be passed on",
-    citation="Z. Liu, P. Luo, X. Wang and X. Tang (2015). Deep Learning Face Attributes in the Wild. ICCV.",
-    cautions=(
-        "The labels are contested: wavy hair, attractive and young are opinions, and annotators err and disagree.",
-        "Gender is binary and guessed from looks.",
-        "The same people stand in many images; only the official partition keeps each person in one part.",
-        "P(wavy) is 0.447 among women and 0.141 among men.",
-    ),
-    needs=(
-        Need("celeba", ATTRIBUTE_NAMES, FILES[0], advice=ADVICE),
-        Need("celeba", PARTITION_NAMES, FILES[1], advice=ADVICE),
-        Need("celeba", IMAGE_NAMES, advice=ADVICE),
-    ),
-)
+SIZE: Size = (160, 128)
+"""Height and width for the encoder: nearly CelebA's proportions, so that no hair is cut off, and whole strides of
+the network."""
 
 
 @dataclass(frozen=True, eq=False)
 class Celeba:
-    """Images with a label and an attribute each; the images themselves are read when they are asked for."""
+    """Images with a label and an attribute each; the images themselves are read on demand."""
 
-    images: Images
+    images: Mapping[str, ImageFile]  # by name, in the order of the rows
     label: Int[Tensor, "image"]
     attribute: Int[Tensor, "image"]
-    partition: Int[Tensor, "image"]  # the official one: 0 train, 1 validation, 2 test
+    partition: Int[Tensor, "image"]  # the official one: 0 training, 1 validation, 2 test
     class_names: tuple[str, ...]
     attribute_names: tuple[str, ...]
 
@@ -90,20 +48,32 @@ class Celeba:
         return len(self.label)
 
     def official_split(self) -> Split:
-        """The rows of the official partition, in which nobody is in two parts; a part may be empty."""
+        """Return the rows of the official partition, in which nobody is in two parts; a part can be empty."""
         train, validation, test = ((self.partition == part).nonzero()[:, 0] for part in range(3))
         return Split(train, validation, test)
 
     def pixels(
         self, rows: Sequence[int] | Int[Tensor, "row"], size: int | Size, *, threads: int | None = None
     ) -> UInt8[Tensor, "row 3 height width"]:
-        """The images of the rows, scaled to cover the size (height, width) and cropped around their centre."""
-        names = self.images.names
-        chosen = [names[int(row)] for row in rows]
-        return torch.from_numpy(image_files.pixels(self.images, chosen, size, threads=threads))
+        """Read the images of the rows, scaled to cover the size (height, width) and cropped around the centre."""
+        images = list(self.images.values())
+        return torch.from_numpy(read_pixels([images[int(row)] for row in rows], size, threads=threads))
+
+    def embed(self, progress: Progress | None = None) -> Float32[Tensor, "image feature"]:
+        """Return the 1,280 numbers before the last layer of EfficientNet-lite0, trained on ImageNet, for each
+        image.
+
+        They are computed once and kept in the cache.
+        """
+        encoder = replace(find_image_encoder(None), size=SIZE)
+        vectors, faults = embed_images(list(self.images.values()), encoder, progress)
+        if faults:
+            row, fault = next(iter(faults.items()))
+            raise ValueError(f"{list(self.images.values())[row]} {fault}")
+        return torch.from_numpy(vectors)
 
     def table(self, features: ArrayLike | Float[Tensor, "image feature"]) -> Table:
-        """A table of features that somebody made of the images, such as an encoder's output."""
+        """Return a table of features of the images, such as an encoder's output."""
         return Table.of(
             features,
             self.label,
@@ -121,101 +91,69 @@ def celeba(
     label: str = "Wavy_Hair",
     attribute: str = "Male",
 ) -> Celeba:
-    """CelebA's images that are at hand, with any two of the 40 attributes as label and attribute.
+    """Load the images of CelebA that are on this machine, with two of the 40 attributes as label and attribute.
 
-    The path is the folder of the official list_attr_celeba.txt and list_eval_partition.txt, gzipped or not.
-    The images are a folder, a zip or an uncompressed tar; without a path to them they are looked for beside
-    the lists. Nothing is fetched: the images are to be had for research, from their owners only.
+    Nothing is downloaded: only the owners of the images offer them, for research.
+
+    Args:
+        path: the folder of the official list_attr_celeba.txt and list_eval_partition.txt, gzipped or not.
+        images: a folder, a zip or an uncompressed tar archive; by default it is looked for beside the lists.
+        label: the attribute to predict.
+        attribute: the sensitive attribute.
     """
-    lists = require("celeba", ATTRIBUTE_NAMES, path, ADVICE)
-    files = open_images(images or _beside(lists.parent))
-    values = read_attributes(lists, (label, attribute))
-    partition = read_partition(require("celeba", PARTITION_NAMES, lists.parent, ADVICE))
-    stems = [_stem(name) for name in files.names]
-    _check_listed(files, stems, values, lists)
-    _check_listed(files, stems, partition, lists.parent / PARTITION_NAMES[0])
-    both = np.array([values[stem] for stem in stems])
+    listed = require(ATTRIBUTE_LIST, path)
+    parts = require(PARTITION_LIST, listed.parent)
+    found = open_images(images or _find_images(listed.parent))
+    values = read_list(listed, (label, attribute), (-1, 1))
+    partition = read_list(parts, ("partition",), (0, 1, 2))
+    # Images are published as .jpg and as .png, and listed as .jpg: names are compared without their endings.
+    names = pd.Index([Path(name).stem for name in found])
+    for place, known in ((listed, values), (parts, partition)):
+        missing = names.difference(known.index)
+        if len(missing):
+            raise ValueError(
+                f"{len(missing):,} of {len(names):,} images are not listed in {place}; the first is {missing[0]}"
+            )
+    both = torch.tensor((values.loc[names] == 1).to_numpy(np.int64))
     return Celeba(
-        files,
-        torch.from_numpy(both[:, 0]),
-        torch.from_numpy(both[:, 1]),
-        torch.tensor([partition[stem] for stem in stems]),
+        found,
+        both[:, 0],
+        both[:, 1],
+        torch.tensor(partition.loc[names, "partition"].to_numpy(np.int64)),
         CALLED.get(label, (f"not {label}", label)),
         CALLED.get(attribute, (f"not {attribute}", attribute)),
     )
 
 
-def _beside(folder: Path) -> Path:
-    """Where the images are in the folder: under their official name, or else the only archive."""
-    official = [folder / name for name in IMAGE_NAMES if (folder / name).exists()]
+def _find_images(folder: Path) -> Path:
+    """Return where the images are in the folder: under their official name, or else the only archive."""
+    official = [folder / name for name in IMAGES.names if (folder / name).exists()]
     archives = sorted(path for path in folder.iterdir() if path.suffix in (".tar", ".zip"))
     if official or len(archives) == 1:
         return (official or archives)[0]
     found = f"{len(archives)} archives ({', '.join(path.name for path in archives)})" if archives else "no archive"
     raise FileNotFoundError(
-        f"{folder} holds none of {', '.join(IMAGE_NAMES)}, and {found}: give the path of the images. {ADVICE}"
+        f"{folder} has none of {', '.join(IMAGES.names)}, and {found}; give the path of the images. "
+        f"{IMAGES.advice}"
     )
 
 
-def read_attributes(path: Path, chosen: tuple[str, str]) -> dict[str, tuple[int, int]]:
-    """The two attributes chosen, 0 or 1 each, by the image's name without its ending."""
-    lines = _lines(path)
-    (_, count), (_, names) = next(lines, (0, [""])), next(lines, (0, [""]))
-    for name in chosen:
-        if name not in names:
-            raise ValueError(f"{path} has no attribute {name!r}, it has {', '.join(names)}")
-    first, second = (names.index(name) + 1 for name in chosen)
-    values: dict[str, tuple[int, int]] = {}
-    for number, fields in lines:
-        if len(fields) != len(names) + 1 or not VALUES.keys() >= {fields[first], fields[second]}:
-            raise ValueError(f"{path}, line {number}: expected a name and {len(names)} values, each -1 or 1")
-        values[_stem(fields[0])] = VALUES[fields[first]], VALUES[fields[second]]
-    if count != [str(len(values))]:
-        raise ValueError(f"{path} lists {len(values):,} images, its first line says {' '.join(count)}")
-    return values
+def read_list(path: Path, columns: tuple[str, ...], allowed: tuple[int, ...]) -> pd.DataFrame:
+    """Read columns of one of the official lists, by the images' names without their endings.
 
-
-def read_partition(path: Path) -> dict[str, int]:
-    """The official part of each image, by its name without the ending."""
-    parts: dict[str, int] = {}
-    for number, fields in _lines(path):
-        if len(fields) != 2 or fields[1] not in ("0", "1", "2"):
-            raise ValueError(f"{path}, line {number}: expected a name and 0, 1 or 2 ({', '.join(PARTITIONS)})")
-        parts[_stem(fields[0])] = int(fields[1])
-    return parts
-
-
-def _lines(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """The fields of each line that has any, with its number."""
-    with open_text(path) as (stream, _):
-        for number, line in enumerate(stream, start=1):
-            if fields := line.split():
-                yield number, fields
-
-
-def _stem(name: str) -> str:
-    """The name without its ending: images are published as .jpg and as .png, and listed as .jpg."""
-    return name.rpartition(".")[0] or name
-
-
-def _check_listed(files: Images, stems: Sequence[str], listed: Mapping[str, object], path: Path) -> None:
-    missing = [name for name, stem in zip(files.names, stems, strict=True) if stem not in listed]
-    if missing:
-        raise ValueError(
-            f"{len(missing):,} of {len(stems):,} images in {files.where} are not listed in {path}, "
-            f"the first is {missing[0]}"
-        )
-
-
-def _embed(**options: Any) -> Table:
-    """The table of a pretrained network's features of the images that are at hand."""
-    faces = celeba(**options)
-    return faces.table(embed_images(faces.images))
-
-
-DATASET = DataSet(
-    "celeba",
-    split_at_random(_embed, SPLIT),
-    ("path", "images", "label", "attribute", "sizes"),
-    about=ABOUT,
-)
+    The list of attributes begins with their number and their names; that of the partition has neither.
+    """
+    if columns == ("partition",):
+        frame = pd.read_csv(path, sep=r"\s+", names=list(columns), index_col=0)
+    else:
+        frame = pd.read_csv(
+            path, sep=r"\s+", skiprows=1
+        )  # the names of the images have no heading: they are the index
+    for name in columns:
+        if name not in frame:
+            raise ValueError(f"{path} has no attribute {name!r}; it has {', '.join(map(str, frame.columns))}")
+    wrong = ~frame.isin(allowed).all(axis=1)
+    if wrong.any():
+        raise ValueError(f"{path}, {frame.index[wrong][0]}: expected every value to be one of {allowed}")
+    frame.index = frame.index.str.replace(r"\.\w+$", "", regex=True)
+    return frame[list(columns)]

@@ -1,4 +1,4 @@
-"""What a data set's own file declares: what must be known of it, which files it needs, how a study loads it."""
+"""What a study needs to know of a data set: how it is loaded, and which rows train, select and test."""
 
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
@@ -6,105 +6,50 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from raan.data.download.find import cache_folder, look
-from raan.data.download.remote import RemoteFile
+import pandas as pd
+import pyarrow as pa
+from pyarrow import csv
+
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
 
-
-@dataclass(frozen=True)
-class Need:
-    """A file or folder that a data set is read from: the names it may go by, and what is known of it."""
-
-    folder: str  # below $RAAN_DATA or the cache
-    names: tuple[str, ...]
-    file: RemoteFile | None = None
-    instead: tuple[str, ...] = ()  # names of what will do as well, but has other bytes
-    advice: str = ""  # how to get it, where it cannot be fetched
-
-    @classmethod
-    def of(cls, file: RemoteFile) -> "Need":
-        """A file under its own name."""
-        return cls(file.dataset, (file.name,), file)
-
-    @property
-    def here(self) -> Path | None:
-        """Where it is, if it is on this machine."""
-        return look(self.folder, (*self.names, *self.instead))
-
-    @property
-    def put(self) -> Path:
-        """Where to put it."""
-        return cache_folder() / self.folder / self.names[0]
-
-    @property
-    def can_be_fetched(self) -> bool:
-        """Whether anybody offers it."""
-        return self.file is not None and bool(self.file.sources)
-
-
-def with_packed(*names: str) -> tuple[str, ...]:
-    """The names of files as they are, and gzipped."""
-    return tuple(name + ending for name in names for ending in ("", ".gz"))
-
-
-@dataclass(frozen=True)
-class About:
-    """A published data set's name, task, terms and files, and what has gone wrong for others who used it."""
-
-    name: str  # as `raan data` and study files call it
-    title: str
-    task: str  # what the label states of whom
-    attribute: str  # what the attribute is, who assigned it, and which values it takes
-    licence: str
-    citation: str
-    cautions: tuple[str, ...]
-    needs: tuple[Need, ...]
+Options = Mapping[str, Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """A table, and each seed's rows that train, select and judge."""
+    """A table, and each seed's training, validation and test rows."""
 
     table: Table
-    split: Split  # with a run axis: one for each seed
+    split: Split  # with a run axis: one split for each seed
     seeds: tuple[int, ...]
 
     @property
     def hash(self) -> str:
-        """The hash of all that the table holds."""
-        return hash_of_table(self.table)
-
-
-def hash_of_table(table: Table) -> str:
-    """A short name for all that is learnt from."""
-    digest = hashlib.sha256()
-    for part in (table.features, table.label, table.attribute):
-        digest.update(part.contiguous().numpy(force=True).tobytes())
-    return digest.hexdigest()[:16]
-
-
-Options = Mapping[str, Any]
-LoadProblem = Callable[[Options, Sequence[int]], Problem]
+        """A hash of the features, labels and attributes."""
+        digest = hashlib.sha256()
+        for part in (self.table.features, self.table.label, self.table.attribute):
+            digest.update(part.contiguous().numpy(force=True).tobytes())
+        return digest.hexdigest()[:16]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set that a study may name: how it is loaded, and which options its loader takes.
+    """A data set that a study can name: its loader, and the options that the loader takes.
 
-    Where each seed has a table of its own, such as environments drawn anew, seeds cannot share a pack.
+    If each seed has a table of its own, such as environments drawn anew, seeds cannot share a pack.
     """
 
-    name: str
-    load: LoadProblem
+    load: Callable[[Options, Sequence[int]], Problem]
     options: tuple[str, ...]
     own_tables: bool = False
     required: tuple[str, ...] = ()  # of the options
-    about: About | None = None  # of a published one
 
 
-def split_at_random(load: Callable[..., Table], sizes: Sequence[float]) -> LoadProblem:
-    """A loader of one table with a random split for each seed; the option "sizes" takes the place of the sizes."""
+def split_at_random(
+    load: Callable[..., Table], sizes: Sequence[float]
+) -> Callable[[Options, Sequence[int]], Problem]:
+    """Return a loader of one table with a random split for each seed; the option "sizes" replaces the sizes."""
 
     def load_problem(options: Options, seeds: Sequence[int]) -> Problem:
         table = load(**leave_out(options, "sizes"))
@@ -116,5 +61,48 @@ def split_at_random(load: Callable[..., Table], sizes: Sequence[float]) -> LoadP
 
 
 def leave_out(options: Options, *names: str) -> dict[str, Any]:
-    """The options but those named."""
+    """Return the options without those named."""
     return {key: value for key, value in options.items() if key not in names}
+
+
+def read_csv(
+    path: Path, numbers: Sequence[str], text: str | None = None, missing: Sequence[str] = ()
+) -> pd.DataFrame:
+    """Read columns of numbers, and one of texts, from a CSV file that may be gzipped.
+
+    Args:
+        path: the file; its first line names the columns.
+        numbers: the columns of numbers, read as float64.
+        text: the column of texts, taken literally: "NA" is a text.
+        missing: what stands for a missing number, which becomes nan.
+
+    Raises:
+        ValueError: for a file that lacks a column, or has a line of another length or something else for a number.
+    """
+    wanted = [*numbers, *([] if text is None else [text])]
+    try:
+        with csv.open_csv(path) as stream:
+            check_columns(path, stream.schema.names, wanted)
+        table = csv.read_csv(
+            path,
+            parse_options=csv.ParseOptions(newlines_in_values=True),
+            convert_options=csv.ConvertOptions(
+                include_columns=wanted,
+                column_types={name: pa.string() if name == text else pa.float64() for name in wanted},
+                null_values=list(missing),
+            ),
+        )
+    except (pa.ArrowException, OSError) as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
+    frame: pd.DataFrame = table.to_pandas()
+    return frame
+
+
+def check_columns(path: Path, found: Sequence[str], expected: Sequence[str]) -> None:
+    """Raise a ValueError that names the columns which the file lacks."""
+    lacking = [column for column in expected if column not in found]
+    if lacking:
+        raise ValueError(
+            f"{path} lacks {len(lacking)} of {len(expected)} columns ({', '.join(lacking[:5])}); "
+            f"it has {len(found)} ({', '.join(found[:5])}, ...)"
+        )

@@ -1,4 +1,4 @@
-"""Environments in which the attribute foretells the label, more or less, and finally the wrong way round."""
+"""Environments in which the attribute predicts the label more or less well, and in the last one its opposite."""
 
 import math
 from collections.abc import Sequence
@@ -19,10 +19,10 @@ Counts = Int[np.ndarray, "2 2"]  # of the rows of each label (first axis) and at
 
 @dataclass(frozen=True, eq=False)
 class Environments:
-    """The rows of each environment, all of one size and none shared.
+    """The rows of each environment, all of one size and without overlap.
 
-    The switch probability is p_e = p(a = z | y = 1 - z) for either z: how often the attribute differs from
-    the label.
+    The switch probability is p_e = p(a = z | y = 1 - z) for either z: how often the attribute differs from the
+    label.
     """
 
     rows: Int[Tensor, "environment row"]
@@ -34,14 +34,14 @@ class Environments:
         return self.rows.shape[1]
 
     def code(self, rows: int) -> Int[Tensor, "row"]:
-        """The environment's number of each row of a table of so many rows, -1 for rows in none."""
+        """Return the environment of each row of a table with so many rows, -1 for rows in none."""
         code = torch.full((rows,), UNKNOWN)
         for number, chosen in enumerate(self.rows):
             code[chosen] = number
         return code
 
     def take(self, table: Table) -> Table:
-        """The table's rows that are in an environment, one environment after the other, with its number."""
+        """Return the table's rows that are in an environment, one environment after the other."""
         rows = self.rows.flatten()
         return replace(
             table,
@@ -62,112 +62,84 @@ def environments(
 ) -> Environments:
     """Draw environments of equal size, without overlap, balanced in label and in attribute, by the seed alone.
 
-    In each, half of the rows have label 1 and half have attribute 1. The size is an even number of rows, or
-    the largest that the (label, attribute) cells allow. A switch probability is met as nearly as whole rows
-    allow: within 1 / size. Rows of unknown attribute (-1) are in no environment.
+    In each, half of the rows have label 1 and half have attribute 1. A switch probability is met as nearly as
+    whole rows allow: within 1 / size.
+
+    Args:
+        label: 0 or 1.
+        attribute: 0, 1 or -1; rows of unknown attribute (-1) are in no environment.
+        switch_probability: one for each environment.
+        size: the number of rows of each environment, which is even; by default the largest possible one.
+        seed: determines the rows.
+
+    Raises:
+        ValueError: if a (label, attribute) cell has too few rows; the message states the largest possible size.
     """
-    _check_arguments(label, attribute, switch_probability, size)
-    cells = [[_shuffle(label, attribute, y, a, seed) for a in (0, 1)] for y in (0, 1)]
-    found = np.array([[len(rows) for rows in row] for row in cells])
-    half = _largest_half(found, switch_probability) if size is None else size // 2
-    _check_enough(found, switch_probability, max(half, 1))
-    drawn = _draw(cells, [_count_needed(p, half) for p in switch_probability], seed)
-    _check_achieved(label[drawn], attribute[drawn], switch_probability)
-    return Environments(drawn, tuple(switch_probability))
+    _check(label, attribute, switch_probability, size)
+    # Each cell's rows, in the seed's order.
+    cells = []
+    for y, a in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        rows = ((label == y) & (attribute == a)).nonzero()[:, 0]
+        cells.append(rows[torch.from_numpy(stream(seed, "environments", y, a).permutation(len(rows)))])
+    found = np.array([len(rows) for rows in cells]).reshape(2, 2)
+    largest = _largest_half(found, switch_probability)
+    half = max(1, largest) if size is None else size // 2
+    if half > largest:
+        needed = _count_all(switch_probability, half)
+        short = [
+            f"{needed[y, a]:,} rows of label {y} and attribute {a} (there are {found[y, a]:,})"
+            for y, a in np.argwhere(needed > found)
+        ]
+        raise ValueError(
+            f"{len(switch_probability)} environments of {2 * half:,} rows need {' and '.join(short)}; "
+            f"the largest possible size is {2 * largest:,}"
+        )
+    drawn, start = [], np.zeros(4, int)
+    for number, probability in enumerate(switch_probability):
+        end = start + _count(probability, half).ravel()
+        rows = torch.cat([cells[cell][start[cell] : end[cell]] for cell in range(4)])
+        drawn.append(rows[torch.from_numpy(stream(seed, "environment", number).permutation(len(rows)))])
+        start = end
+    return Environments(torch.stack(drawn), tuple(switch_probability))
 
 
-def _count_needed(probability: float, half: int) -> Counts:
-    """The rows of each cell in an environment of twice half rows."""
-    # Rounded, and one number for both labels, so that each of them has half of the rows, and so each attribute.
+def _count(probability: float, half: int) -> Counts:
+    """Count the rows of each cell in an environment of twice half rows."""
+    # One rounded number for both labels, so that each of them has half of the rows, and so has each attribute.
     switched = math.floor(probability * half + 0.5)
     return np.array([[half - switched, switched], [switched, half - switched]])
 
 
+def _count_all(probabilities: Sequence[float], half: int) -> Counts:
+    """Count the rows of each cell in all environments together."""
+    needed: Counts = np.sum([_count(probability, half) for probability in probabilities], axis=0)
+    return needed
+
+
 def _largest_half(found: Counts, probabilities: Sequence[float]) -> int:
-    """Half of the largest size for which the cells hold enough rows: what is needed never falls as it grows."""
+    """Return half of the largest possible size by bisection: the rows needed never decrease as it grows."""
     enough, too_many = 0, int(found.sum()) + 1
     while too_many - enough > 1:
         half = (enough + too_many) // 2
-        if (_count_all_needed(probabilities, half) <= found).all():
+        if (_count_all(probabilities, half) <= found).all():
             enough = half
         else:
             too_many = half
     return enough
 
 
-def _count_all_needed(probabilities: Sequence[float], half: int) -> Counts:
-    """The rows of each cell in all environments together."""
-    needed: Counts = np.sum([_count_needed(p, half) for p in probabilities], axis=0)
-    return needed
-
-
-def _shuffle(
-    label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], y: int, a: int, seed: int
-) -> Int[Tensor, "cell"]:
-    """The rows of one cell in the seed's order."""
-    rows = ((label == y) & (attribute == a)).nonzero()[:, 0]
-    return rows[torch.from_numpy(stream(seed, "environments", y, a).permutation(len(rows)))]
-
-
-def _draw(
-    cells: list[list[Int[Tensor, "_"]]], needed: Sequence[Counts], seed: int
-) -> Int[Tensor, "environment row"]:
-    """The next rows of each cell for one environment after the other, each environment's shuffled."""
-    starts = np.cumsum([np.zeros((2, 2), int), *needed[:-1]], axis=0)
-    drawn = []
-    for number, (start, count) in enumerate(zip(starts, needed, strict=True)):
-        parts = [cells[y][a][start[y, a] : start[y, a] + count[y, a]] for y in (0, 1) for a in (0, 1)]
-        rows = torch.cat(parts)
-        drawn.append(rows[torch.from_numpy(stream(seed, "environment", number).permutation(len(rows)))])
-    return torch.stack(drawn)
-
-
-def _check_arguments(
-    label: Int[Tensor, "row"],
-    attribute: Int[Tensor, "row"],
-    probabilities: Sequence[float],
-    size: int | None,
+def _check(
+    label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], probabilities: Sequence[float], size: int | None
 ) -> None:
+    """Raise a ValueError for arguments that cannot make environments."""
     if len(label) != len(attribute):
-        raise ValueError(f"label has {len(label):,} rows and attribute {len(attribute):,}, expected as many")
+        raise ValueError(f"label has {len(label):,} rows and attribute {len(attribute):,}; expected as many")
     for what, codes, allowed in (("label", label, (0, 1)), ("attribute", attribute, (UNKNOWN, 0, 1))):
-        strange = ~torch.isin(codes, torch.tensor(allowed))
-        if strange.any():
-            row = int(strange.int().argmax())
-            raise ValueError(
-                f"{what} is {int(codes[row])} in row {row}, expected one of {allowed}: both are binary"
-            )
-    if not probabilities or not all(0 <= p <= 1 for p in probabilities):
-        raise ValueError(f"switch_probability is {tuple(probabilities)}, expected probabilities, at least one")
+        other = ~torch.isin(codes, torch.tensor(allowed))
+        if other.any():
+            row = int(other.int().argmax())
+            raise ValueError(f"{what} is {int(codes[row])} in row {row}; expected one of {allowed}")
+    if not probabilities or not all(0 <= probability <= 1 for probability in probabilities):
+        raise ValueError(f"switch_probability is {tuple(probabilities)}; expected probabilities, at least one")
     if size is not None and (size < 2 or size % 2):
-        raise ValueError(f"size is {size}, expected an even number of rows: half have label 1")
-
-
-def _check_enough(found: Counts, probabilities: Sequence[float], half: int) -> None:
-    """Refuse cells that are too small, by name and number."""
-    needed = _count_all_needed(probabilities, half)
-    short = [
-        f"{needed[y, a]:,} rows of label {y} and attribute {a} (there are {found[y, a]:,})"
-        for y in (0, 1)
-        for a in (0, 1)
-        if needed[y, a] > found[y, a]
-    ]
-    if short:
-        raise ValueError(
-            f"{len(probabilities)} environments of {2 * half:,} rows need {' and '.join(short)}: "
-            f"the largest possible size is {2 * _largest_half(found, probabilities):,}"
-        )
-
-
-def _check_achieved(
-    label: Int[Tensor, "environment row"],
-    attribute: Int[Tensor, "environment row"],
-    probabilities: Sequence[float],
-) -> None:
-    """Make sure of the drawn rows, whatever happened above: balanced, and switched as often as was asked."""
-    size = label.shape[1]
-    assert (2 * label.sum(1) == size).all()
-    assert (2 * attribute.sum(1) == size).all()
-    for z in (0, 1):
-        switched = ((label == 1 - z) & (attribute == z)).sum(1) / (label == 1 - z).sum(1)
-        assert ((switched - torch.tensor(probabilities)).abs() <= 1 / size + 1e-6).all()
+        raise ValueError(f"size is {size}; expected an even number of rows, since half have label 1")

@@ -3,15 +3,13 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
+from raan.lab.datasets.description import DESCRIPTIONS
 from raan.lab.results.records import Record
 
 Regime = Literal["input", "unseen"]
 
-KEPT = {
-    **dict.fromkeys(("adult", "meps"), True),
-    **dict.fromkeys(("celeba", "civil_comments", "measuring_hate_speech", "table", "toy"), False),
-}
-"""Whether a data set's features hold the attribute unless its options say otherwise: the loaders' defaults."""
+KEPT = {name: each.keep_attribute for name, each in DESCRIPTIONS.items()}
+"""Whether a data set's features hold the attribute unless its options say otherwise."""
 
 WORDS: dict[Regime | None, str] = {
     "input": "The attribute is one of the features: the models need it as an input.",

@@ -1,1 +1,0 @@
-"""Files found, fetched, verified and unpacked."""
