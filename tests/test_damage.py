@@ -10,9 +10,9 @@ from commands import raan
 from damage import attempt, check, damages
 from raan.files.claim import MANIFEST, claim, why_foreign
 from raan.lab.results.journal import frame, open_results, read_journal
-from raan.lab.results.records import line_of, read
+from raan.lab.results.records import format_line, read
 from raan.lab.results.stated import from_text, to_text
-from raan.lab.study.execute import carry_out
+from raan.lab.study.run import run_study
 from raan.lab.study.explain import explain_results
 from raan.lab.study.study import read_study
 
@@ -42,7 +42,7 @@ def whole(tmp_path_factory):
     folder = tmp_path_factory.mktemp("whole")
     (folder / "small.toml").write_text(STUDY)
     study = read_study(folder / "small.toml")
-    carry_out(study, folder / "small.jsonl")
+    run_study(study, folder / "small.jsonl")
     explain_results(study, folder / "small.jsonl")
     (folder / "packed.jsonl.gz").write_bytes(gzip.compress((folder / "small.jsonl").read_bytes(), mtime=0))
     return folder
@@ -91,7 +91,7 @@ def test_a_line_that_is_gone_comes_twice_or_elsewhere_is_found(whole, tmp_path):
 def test_results_without_checksums_are_read_as_ever_and_have_them_once_they_are_written_again(whole, tmp_path):
     records = read(whole / "small.jsonl")
     old = tmp_path / "old.jsonl"
-    old.write_text("".join(map(line_of, records)))
+    old.write_text("".join(map(format_line, records)))
     assert read(old) == records
     with open_results(old) as results:
         results.settle([record.run for record in records])

@@ -24,7 +24,6 @@ ROOMS = (
     "raan.report.text",
     "raan.reweighting",
     "raan.lab.results.explanation",
-    "raan.lab.results.journal",
     "raan.lab.results.records",
     "raan.lab.results.summary",
     "raan.lab.studies",

@@ -8,14 +8,13 @@ import pytest
 import torch
 
 from raan.data import toy
-from raan.lab.study.faults import StudyError
-from raan.lab.study.study import Data, Study
+from raan.lab.study.study import Data, Study, StudyError
 from raan.models.model import Architecture, Stack
 from reference import neighbourhood as loops
 from reproduce.figures.convergence import (
     Measured,
     convergence_content,
-    problem_of,
+    load_problem,
     schedule_of_theorem,
     slope,
     slopes_in_size,
@@ -42,7 +41,7 @@ def test_the_exact_gradient_is_that_of_equation_5_by_finite_differences():
     drawn = toy(rows=60, bias=0.2)
     table = type(drawn).of(drawn.features, drawn.label, drawn.attribute, dtype=torch.float64)
     rows = torch.arange(0, 60, 3)
-    problem, start = problem_of(ConvergenceOptions(width=3), table, rows, [0, 1])
+    problem, start = load_problem(ConvergenceOptions(width=3), table, rows, [0, 1])
     model = Architecture(Stack((2, 3)), Stack((3, 2))).start(table, rows.expand(2, -1), [0, 1])
 
     def objective(parameters: np.ndarray, run: int) -> float:

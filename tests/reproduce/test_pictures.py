@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from drawn import colours
-from raan.lab.study.faults import StudyError
 from raan.lab.study.plan import hash_of
-from raan.lab.study.study import read_study
+from raan.lab.study.study import StudyError, read_study
 from reproduce.figures.draw import draw
 from reproduce.figures.run import carry_out_picture, definition
 

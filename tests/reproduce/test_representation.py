@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from raan.lab.results.explanation import mixing
-from raan.lab.study.faults import StudyError
-from raan.lab.study.study import Data, Entry, Stage, Study
+from raan.lab.study.study import Data, Entry, Stage, Study, StudyError
 from reproduce.figures.options import RepresentationOptions
 from reproduce.figures.representation import representation_content
 

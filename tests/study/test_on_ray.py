@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from raan.lab.study.execute import carry_out
-from raan.lab.study.executor import in_turn
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 
 pytest.importorskip("ray")
@@ -40,7 +39,7 @@ KILL_A_WORKER = """
 import os, signal, sys
 from pathlib import Path
 from raan.lab.study import on_ray
-from raan.lab.study.execute import carry_out
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 
 train, mark = on_ray._train, Path(sys.argv[3])
@@ -52,7 +51,7 @@ def fatal(*arguments):
     return train(*arguments)
 
 on_ray._train = fatal
-outcome = carry_out(read_study(sys.argv[1]), sys.argv[2], executor=on_ray.OnRay("local"))
+outcome = run_study(read_study(sys.argv[1]), sys.argv[2], executor=on_ray.OnRay("local"))
 assert outcome.complete
 """
 
@@ -67,7 +66,7 @@ def study_file(tmp_path):
 @pytest.fixture
 def expected(study_file, tmp_path):
     """The bytes of the results without Ray."""
-    carry_out(read_study(study_file), tmp_path / "plain.jsonl", executor=in_turn)
+    run_study(read_study(study_file), tmp_path / "plain.jsonl")
     return (tmp_path / "plain.jsonl").read_bytes()
 
 
