@@ -396,7 +396,8 @@ def validate(
     where = ".".join(filter(None, (table, place)))
     message = f"{where}{text}".lstrip(". ")
     keys = [key for key in message.split(" is ")[0].split(".") if not key.isdigit()]
-    raise StudyError(f"{path}{_find_line(path, keys)}: {message}")
+    line = "" if " is missing" in message else _find_line(path, keys)
+    raise StudyError(f"{path}{line}: {message}")
 
 
 EXPECTED = {
