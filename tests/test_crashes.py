@@ -18,8 +18,8 @@ from crowd import crowd
 from fitted_runs import write_table
 from kills import KILLS, moments, nursery, states
 from raan.files.claim import why_foreign
-from raan.lab.study.run import run_study
 from raan.lab.study.explain import explain_results
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 from web import BODY, SHA256, web  # noqa: F401
 

@@ -14,7 +14,7 @@ from reference import neighbourhood as loops
 from reproduce.figures.convergence import (
     Measured,
     convergence_content,
-    load_problem,
+    problem_of,
     schedule_of_theorem,
     slope,
     slopes_in_size,
@@ -41,7 +41,7 @@ def test_the_exact_gradient_is_that_of_equation_5_by_finite_differences():
     drawn = toy(rows=60, bias=0.2)
     table = type(drawn).of(drawn.features, drawn.label, drawn.attribute, dtype=torch.float64)
     rows = torch.arange(0, 60, 3)
-    problem, start = load_problem(ConvergenceOptions(width=3), table, rows, [0, 1])
+    problem, start = problem_of(ConvergenceOptions(width=3), table, rows, [0, 1])
     model = Architecture(Stack((2, 3)), Stack((3, 2))).start(table, rows.expand(2, -1), [0, 1])
 
     def objective(parameters: np.ndarray, run: int) -> float:

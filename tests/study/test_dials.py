@@ -203,9 +203,7 @@ class TestRecords:
         _, path = finished
         content = json.loads(format_line(read(path)[0]))
         content["test"][1] = content["test"][1][:-1]
-        with pytest.raises(
-            ValueError, match="is not a run of a study: test is not 4 whole numbers"
-        ):
+        with pytest.raises(ValueError, match="is not a run of a study: test is not 4 whole numbers"):
             parse_line(json.dumps(content), "here")
 
     def test_more_than_two_classes_are_not_packed(self):

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
-from joblib.parallel import get_active_backend
+from joblib.parallel import LokyBackend, get_active_backend
 
 from raan.files.write import scratch
 from raan.lab.datasets.dataset import Problem
@@ -165,8 +165,10 @@ def _run_jobs(
     waiting: dict[int, Pack], workers: int | None, done: np.memmap
 ) -> Generator[tuple[int, list[Record]], None, None]:
     """Run the packs on joblib's backend; in rounds on one that returns nothing before all jobs have ended."""
-    jobs = [delayed(_train_numbered)(number, pack, done, os.getpid()) for number, pack in waiting.items()]
-    if getattr(get_active_backend()[0], "supports_return_generator", False):
+    backend, _ = get_active_backend()
+    parent = os.getpid() if isinstance(backend, LokyBackend) else None
+    jobs = [delayed(_train_numbered)(number, pack, done, parent) for number, pack in waiting.items()]
+    if getattr(backend, "supports_return_generator", False):
         parallel = Parallel(n_jobs=workers, batch_size=1, max_nbytes=None, return_as="generator_unordered")
         with closing(parallel(jobs)) as ended:
             yield from ended
@@ -177,12 +179,11 @@ def _run_jobs(
             yield from parallel(jobs[start : start + together])
 
 
-def _train_numbered(number: int, pack: Pack, done: np.ndarray, main: int) -> tuple[int, list[Record]]:
+def _train_numbered(number: int, pack: Pack, done: np.ndarray, parent: int | None) -> tuple[int, list[Record]]:
     """Train a pack in a worker; on the same machine, `done` shares the number of its steps."""
-    child = os.getppid() == main
 
     def count(step: int, total: int) -> None:
-        if child and os.getppid() != main:  # the study was killed: nobody waits for the records
+        if parent and parent not in (os.getpid(), os.getppid()):  # the study was killed: nobody needs the records
             os._exit(1)
         done[number] = step
 
