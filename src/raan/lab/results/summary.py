@@ -90,8 +90,8 @@ def comparisons(records: Sequence[Record], rule: Rule = Rule()) -> list[Comparis
         for record in here:
             if (*record.classes, None, *record.attributes) != (*first.classes, None, *first.attributes):
                 raise ValueError(
-                    f"runs on {data!r} disagree on the groups: {list(first.classes)} x {list(first.attributes)} in "
-                    f"run {first.run}, {list(record.classes)} x {list(record.attributes)} in run {record.run}; "
+                    f"runs on {data!r} disagree on the groups: {list(first.classes)} x {list(first.attributes)} "
+                    f"in run {first.run}, {list(record.classes)} x {list(record.attributes)} in run {record.run}; "
                     "report them apart, or give their data different names"
                 )
         plain = plain_method(here)
@@ -123,11 +123,11 @@ def _stack_paths(method: str, records: Sequence[Record]) -> Paths | None:
         other = of_candidate.setdefault(record.seed, record)
         if other.run != record.run:
             ours, theirs = record.configuration, other.configuration
-            differ = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+            names = [name for name in {**theirs, **ours} if theirs.get(name) != ours.get(name)]
+            differ = ", ".join(names) or "something unrecorded"
             raise ValueError(
                 f"two runs of {record.method!r} on {record.data!r}, seed {record.seed}, have the same "
-                f"hyperparameters and differ in {', '.join(differ) or 'something unrecorded'} (runs {other.run} and "
-                f"{record.run}); report them apart"
+                f"hyperparameters and differ in {differ} (runs {other.run} and {record.run}); report them apart"
             )
         of_candidate[record.seed] = record
     seeds = sorted({record.seed for record in records})
@@ -139,7 +139,7 @@ def _stack_paths(method: str, records: Sequence[Record]) -> Paths | None:
     points = np.arange(max(len(record.step) for record in every))
 
     def stack(part: Callable[[Record], Any]) -> np.ndarray:
-        """Stack a part of each run, [point, ...], as [point, candidate, seed, ...]; short ones end in repetitions."""
+        """Stack a part of each run, [point, ...], as [point, candidate, seed, ...]; repeat last points."""
         paths = [[np.asarray(part(record)) for record in row] for row in table]
         longer = [[path[np.minimum(points, len(path) - 1)] for path in row] for row in paths]
         return np.moveaxis(np.array(longer), 2, 0)
@@ -187,7 +187,7 @@ def _measure_choice(paths: Paths, candidate: Int[np.ndarray, "seed"], point: Int
 
 
 def baseline(comparison: Comparison) -> tuple[str, Choice]:
-    """Return what the others are compared with: a plain method under the same rule, or plain training without one."""
+    """Return what others are compared with: a plain method under the same rule, or else plain training."""
     if comparison.plain is not None:
         return comparison.plain, choose(comparison.methods[comparison.plain], comparison.rule)
     return "plain training", start(next(iter(comparison.methods.values())))
@@ -294,10 +294,10 @@ class Spending:
 
 
 def spend(paths: Paths, rule: Rule, measure: Measure) -> Spending:
-    """Compute what the rule's aim costs and gains on test rows for every accuracy budget; the rule's own is ignored.
+    """Compute what the rule's aim costs and gains on test rows for every accuracy budget.
 
-    A budget below zero asks for a gain of accuracy on validation rows; where no point has it, plain training is
-    kept. So every curve begins where nothing is lost.
+    The rule's own budget is ignored. A budget below zero asks for a gain of accuracy on validation rows; where no
+    point has it, plain training is kept. So every curve begins where nothing is lost.
     """
     points = paths.validation.reshape(-1, *paths.validation.shape[2:])  # points outermost, as in `choose`
     wish = replace(rule, accuracy_drop=1.0).wish(points, paths.validation[0, 0])
@@ -327,10 +327,10 @@ def worth_keeping(
     switched: Float[np.ndarray, "point run label attribute"],
     budgets: Sequence[float] = BUDGETS,
 ) -> list[Int[np.ndarray, "kept"]]:
-    """Return for each run the places of its first point, which is the reference, and of points that a rule selects.
+    """Return for each run the places of its first point, the reference, and of points that a rule selects.
 
-    The rules are those of every aim and accuracy budget, with and without a margin; of equally good points the most
-    accurate is kept, and of these the first. Whoever chooses by such a rule from the kept points of several runs
+    The rules are those of every aim and budget, with and without a margin; of equally good points the most accurate
+    is kept, and of these the first. Whoever chooses by such a rule from the kept points of several runs
     chooses as well as from all of them.
     """
     right = accuracy(validation)
@@ -356,7 +356,7 @@ KEPT = {
     **dict.fromkeys(("adult", "meps"), True),
     **dict.fromkeys(("celeba", "civil_comments", "measuring_hate_speech", "table", "toy"), False),
 }
-"""Whether a data set's features contain the attribute unless its options state otherwise: the loaders' defaults."""
+"""Whether a data set's features contain the attribute by default, as its loader has it."""
 
 SENTENCES: dict[AttributeUse | None, str] = {
     "input": "The attribute is one of the features: the models need it as an input.",
@@ -372,7 +372,7 @@ CAPTIONS: dict[AttributeUse | None, str] = {
 
 
 def find_attribute_use(records: Iterable[Record]) -> AttributeUse | None:
-    """Return "input" if the attribute is a feature of all models, "unseen" if of none; None if mixed or unknown."""
+    """Return "input" if the attribute is a feature of all models, "unseen" if of none, else None."""
     found = set()
     for record in records:
         data = record.configuration.get("data")

@@ -1,4 +1,4 @@
-"""Explain a finished study: the weights and embeddings of the runs that its rule selected, for the first style and seed."""
+"""Explain a finished study: weights and embeddings of the runs that its rule selected for one seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace

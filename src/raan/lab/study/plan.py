@@ -77,7 +77,7 @@ class Pack:
 
 
 def describe_stage(stage: Stage) -> dict[str, Any]:
-    """Return the stage as it enters a run's hash: what was added to studies later is left out where it is unused."""
+    """Return the stage as it enters a run's hash: without later additions where they are unused."""
     used = {"l2": any(stage.l2), "first_epoch_points": stage.first_epoch_points, "thresholds": stage.thresholds}
     return {key: value for key, value in asdict(stage).items() if used.get(key, True)}
 
@@ -126,7 +126,7 @@ def _cross(entry: Entry, study: Study, least: int = 0) -> Iterator[Candidate]:
 
 
 def draw(grid: Sequence[Candidate], many: int) -> list[Candidate]:
-    """Draw candidates from a grid, or take all of a smaller one, in its order: nearly as many of each learning rate.
+    """Draw candidates from a grid, in its order and nearly as many of each learning rate.
 
     Within a learning rate they come in the order of the hashes of method and hyperparameters. So the draw depends
     on names and values alone, and a draw of fewer is part of a draw of more.
