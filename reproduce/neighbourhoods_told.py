@@ -42,7 +42,7 @@ class Told(NamedTuple):
     def of(values: Sequence[float]) -> "Told":
         """Of the seeds' values."""
         found = estimate(np.array(values))
-        return Told(found.mean, found.deviation / len(values) ** 0.5, found.settled)
+        return Told(found.mean, found.deviation / len(values) ** 0.5, found.significant)
 
     def __str__(self) -> str:
         return f"{self.mean:.1f} ± {self.error:.1f}"

@@ -5,11 +5,10 @@
 
 import tempfile
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
-from raan.lab.study.execute import carry_out
-from raan.lab.study.executor import Executor, Workers, in_turn
-from raan.lab.study.on_ray import OnRay
+from raan.lab.study.run import run_study, use_ray
 from raan.lab.study.study import read_study
 
 STUDY = """
@@ -30,12 +29,8 @@ averaging_rate = 0.5
 averaging_rate = 0.5
 """
 
-WAYS: dict[str, Executor] = {
-    "here, in turn": in_turn,
-    "1 worker process": Workers(1),
-    "2 worker processes": Workers(2),
-    "Ray, started for it": OnRay(),
-}
+WAYS = {"one process": 1, "2 worker processes": 2, "Ray, started for it": None}
+"""Numbers of workers; None for those of Ray."""
 
 
 def main(epochs: int = 4) -> None:
@@ -45,11 +40,12 @@ def main(epochs: int = 4) -> None:
         file.write_text(STUDY.format(epochs=epochs))
         study = read_study(file)
         first: tuple[float, bytes] | None = None
-        for name, executor in WAYS.items():
+        for name, workers in WAYS.items():
             results = Path(place) / "results.jsonl"
             results.unlink(missing_ok=True)
             begun = time.perf_counter()
-            outcome = carry_out(study, results, executor=executor)
+            with use_ray() if workers is None else nullcontext():
+                outcome = run_study(study, results, workers=workers)
             seconds = time.perf_counter() - begun
             first = first or (seconds, results.read_bytes())
             same = "the same bytes" if results.read_bytes() == first[1] else "OTHER BYTES"

@@ -17,8 +17,8 @@ from crowd import crowd
 from fitted_runs import write_table
 from kills import KILLS, moments, nursery, states
 from raan.io.files import why_foreign
-from raan.lab.study.execute import carry_out
 from raan.lab.study.explain import explain_results
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 from web import BODY, SHA256, web  # noqa: F401
 
@@ -85,11 +85,11 @@ def test_a_study_that_is_killed_again_and_again_ends_with_the_same_bytes(workers
     whole.mkdir()
     (whole / "small.toml").write_text(STUDY)
     study = read_study(whole / "small.toml")
-    carry_out(study, whole / "out.jsonl")
+    run_study(study, whole / "out.jsonl")
     explain_results(study, whole / "out.jsonl")
     options = ("--workers", workers, "--quiet")
     with nursery(
-        tmp_path / "nursery", "raan.lab.study.execute", "raan.lab.study.explain", "raan.report.outline"
+        tmp_path / "nursery", "raan.lab.study.run", "raan.lab.study.explain", "raan.report.outline"
     ) as run:
         for number, row in enumerate(rows_of_moments(study_seconds(run, tmp_path / "timed", options), workers)):
             here = tmp_path / str(number)

@@ -9,7 +9,7 @@ import pytest
 
 from commands import raan, said
 from fitted_runs import write_table
-from raan.lab.results.journal import open_results
+from raan.lab.results.records import open_results
 
 FIT = ("--label", "hired", "--attribute", "sex", "--minutes", 0.05, "--quiet")
 

@@ -26,7 +26,6 @@ ROOMS = (
     "raan.lab.datasets.adult",
     "raan.lab.datasets.description",
     "raan.lab.results.explanation",
-    "raan.lab.results.journal",
     "raan.lab.results.records",
     "raan.lab.results.summary",
     "raan.lab.studies",

@@ -20,8 +20,7 @@ from torch import Tensor
 from raan.data.table import Table
 from raan.lab.datasets.catalogue import DATA
 from raan.lab.results.statistics import estimate, summarise
-from raan.lab.study.faults import StudyError
-from raan.lab.study.study import Study
+from raan.lab.study.study import Study, StudyError
 from raan.models.model import Architecture, Stack
 from raan.neighbourhood.pairs import neighbours
 from raan.training.update import Printed

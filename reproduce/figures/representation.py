@@ -9,11 +9,10 @@ from jaxtyping import Float, Int
 
 from raan.lab.datasets.catalogue import DATA
 from raan.lab.datasets.dataset import Problem
-from raan.lab.results.explanation import map_of, mixing, separability
+from raan.lab.results.explanation import map_embedding, measure_mixing, measure_separability
 from raan.lab.results.statistics import summarise
-from raan.lab.study.faults import StudyError
 from raan.lab.study.plan import Candidate, candidates
-from raan.lab.study.study import Data, Study
+from raan.lab.study.study import Data, Study, StudyError
 from raan.lab.study.training import ARCHITECTURES, schedule_of
 from raan.methods.method import Refit, Scope
 from raan.models.model import Architecture, Model, outputs
@@ -89,7 +88,7 @@ def _described(options: RepresentationOptions, problem: Problem, model: Model) -
     label, attribute = table.label[test].numpy(), table.attribute[test].numpy()
     quality = evaluate(model, table, test)
     maps = [
-        map_of("", table, here[: options.drawn], rows[: options.drawn])
+        map_embedding("", table, here[: options.drawn], rows[: options.drawn])
         for here, rows in zip(points, test.numpy(), strict=True)
     ]
     places = np.array([[drawn["x"], drawn["y"]] for drawn in maps]).mT
@@ -98,15 +97,15 @@ def _described(options: RepresentationOptions, problem: Problem, model: Model) -
         "map": {key: maps[0][key] for key in ("x", "y", "label", "attribute")},
         "classes": list(table.class_names),
         "attributes": list(table.attribute_names),
-        "separability": _over_seeds(separability, points, attribute, everyone),
+        "separability": _over_seeds(measure_separability, points, attribute, everyone),
         "separability_within_class": {
-            name: _over_seeds(separability, points, attribute, label == code)
+            name: _over_seeds(measure_separability, points, attribute, label == code)
             for code, name in enumerate(table.class_names)
         },
         "separability_on_the_map": _over_seeds(
-            separability, places, attribute[:, : options.drawn], everyone[:, : options.drawn]
+            measure_separability, places, attribute[:, : options.drawn], everyone[:, : options.drawn]
         ),
-        "mixing": _over_seeds(mixing, points, attribute, everyone),
+        "mixing": _over_seeds(measure_mixing, points, attribute, everyone),
         "accuracy": summarise(quality.accuracy.tolist(), 4),
         "worst_group_accuracy": summarise(quality.worst_group_accuracy.tolist(), 4),
         "equalized_odds_gap": summarise(quality.equalized_odds_gap.tolist(), 4),

@@ -7,8 +7,7 @@ from typing import Any
 from raan._version import versions
 from raan.io.files import write_text
 from raan.lab.results.records import hash_of
-from raan.lab.study.faults import Source
-from raan.lab.study.plan import describe_stage, plain
+from raan.lab.study.plan import describe_stage, to_plain
 from raan.lab.study.study import Entry, Study
 from raan.lab.study.training import one_thread
 from reproduce.figures.convergence import convergence_content
@@ -19,7 +18,7 @@ from reproduce.figures.toy import toy_content
 
 def carry_out_picture(study: Study, path: str | Path) -> dict[str, Any]:
     """What the picture shows, written to the path whole or not at all; the same study gives the same bytes."""
-    options = read_options(Source(Path(f"{study.name}.toml"), ""), study.kind, study.options)
+    options = read_options(study)
     with one_thread():
         match options:
             case ToyOptions():
@@ -54,7 +53,7 @@ def definition(study: Study) -> dict[str, Any]:
 
 def _entry(entry: Entry) -> dict[str, Any]:
     """A method of the study and its dials."""
-    dials = {dial: [plain(value) for value in values] for dial, values in entry.dials.items()}
+    dials = {dial: [to_plain(value) for value in values] for dial, values in entry.grid.items()}
     listed = {"settings": list(entry.settings)} if entry.settings else {}
     return {
         "name": entry.name,

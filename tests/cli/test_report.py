@@ -139,19 +139,10 @@ def test_what_is_reported_is_not_written_over(here: Path) -> None:
     assert results.read_bytes() == before
 
 
-def test_runs_that_wait_in_a_journal_are_told_of(here: Path) -> None:
+def test_runs_of_a_study_that_is_not_finished_are_pointed_out(here: Path) -> None:
     results = write(SMALL, here / "small.jsonl")
-    write(SMALL, here / "small.jsonl.journal")
-    assert "More runs are finished in small.jsonl.journal" in " ".join(run(results).output.split())
-
-
-def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
-    whole = write(SMALL, here / "torn.jsonl")
-    whole.write_text(whole.read_text() + '{"run": "0123')
-    result = run(whole)
-    assert result.exit_code == 0
-    assert "The last line of torn.jsonl is torn" in " ".join(result.output.split())
-    assert "4 runs count" in " ".join(result.output.split())
+    (here / "small.jsonl.parts").mkdir()
+    assert "More runs are finished in small.jsonl.parts" in " ".join(run(results).output.split())
 
 
 @pytest.mark.parametrize(
@@ -159,7 +150,7 @@ def test_a_torn_last_line_is_told_and_the_others_count(here: Path) -> None:
     [
         ("missing.jsonl", None, "missing.jsonl is not there; expected a results file"),
         ("empty.jsonl", "", "empty.jsonl holds no runs"),
-        ("only-torn.jsonl", '{"run"', "only-torn.jsonl holds only a torn line"),
+        ("torn.jsonl", '{"run"', "torn.jsonl, line 1, is not a run of a study"),
         ("other.jsonl", '{"a": 1}\n', "line 1, is not a run of a study"),
         ("list.jsonl", "[1]\n", "line 1, is not a run of a study"),
         ("text.jsonl", "hello\n", "line 1, is not a run of a study"),

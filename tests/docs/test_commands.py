@@ -39,7 +39,7 @@ def workplace(tmp_path):
     comments(tmp_path / "new-comments.csv", rows=300, seed=1)
     faces(tmp_path / "faces.csv", tmp_path / "faces")
     faces(tmp_path / "new-faces.csv", tmp_path / "faces", rows=40, seed=1)
-    shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.lock", "*.journal"))
+    shutil.copytree(ROOT / "results", tmp_path / "results", ignore=shutil.ignore_patterns("*.lock", "*.parts"))
     return tmp_path
 
 

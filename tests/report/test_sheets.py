@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from raan.fairness.rule import Rule
-from raan.lab.results.spending import expected, spend
+from raan.lab.results.summary import expected, spend
 from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.content import Content
 from raan.report.outline import readings_of

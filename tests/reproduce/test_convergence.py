@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from raan.data import toy
-from raan.lab.study.faults import StudyError
-from raan.lab.study.study import Data, Study
+from raan.lab.study.study import Data, Study, StudyError
 from raan.models.model import Architecture, Stack
 from reference import neighbourhood as loops
 from reproduce.figures.convergence import (

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from raan.lab.results.explanation import mixing
-from raan.lab.study.faults import StudyError
-from raan.lab.study.study import Data, Entry, Stage, Study
+from raan.lab.results.explanation import measure_mixing
+from raan.lab.study.study import Data, Entry, Stage, Study, StudyError
 from reproduce.figures.options import RepresentationOptions
 from reproduce.figures.representation import representation_content
 
@@ -73,10 +72,10 @@ def test_colours_that_lie_apart_mix_with_nobody_and_each_learning_rate_has_its_o
 def test_mixing_is_one_by_chance_and_nothing_where_groups_are_apart():
     rng = np.random.default_rng(0)
     points, group = rng.normal(size=(600, 2)), rng.integers(0, 3, 600)
-    assert mixing(points, group) == pytest.approx(1, abs=0.05)
+    assert measure_mixing(points, group) == pytest.approx(1, abs=0.05)
     apart = points + 100 * group[:, None]
-    assert mixing(apart, group) == 0
-    assert mixing(points, np.zeros(600, dtype=int)) is None
+    assert measure_mixing(apart, group) == 0
+    assert measure_mixing(points, np.zeros(600, dtype=int)) is None
 
 
 def test_mixing_is_the_share_of_others_among_ten_nearest_over_chance():
@@ -87,7 +86,7 @@ def test_mixing_is_the_share_of_others_among_ten_nearest_over_chance():
         distance = [(float(((points[i] - points[j]) ** 2).sum()), j) for j in range(60) if j != i]
         other += [group[j] != group[i] for _, j in sorted(distance)[:10]]
     pairs = [group[i] != group[j] for i in range(60) for j in range(60) if i != j]
-    assert mixing(points, group) == pytest.approx(np.mean(other) / np.mean(pairs), abs=1e-4)
+    assert measure_mixing(points, group) == pytest.approx(np.mean(other) / np.mean(pairs), abs=1e-4)
 
 
 def test_a_grid_or_a_method_that_leaves_the_encoder_is_refused():

@@ -7,8 +7,7 @@ import pytest
 
 from raan.fairness.aims import AIMS
 from raan.fairness.rule import Rule
-from raan.lab.results.spending import SWEPT, distinct, expected, only, spend
-from raan.lab.results.summary import choose, comparisons, start
+from raan.lab.results.summary import SWEPT, choose, comparisons, distinct, expected, only, spend, start
 from report.records import as_records, study
 
 WORST = AIMS["worst_group"]

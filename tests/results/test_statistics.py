@@ -14,12 +14,12 @@ def test_the_estimate_is_the_mean_the_sample_deviation_and_the_t_interval_of_the
     assert found.deviation == pytest.approx(math.sqrt(sum((v - sum(values) / 5) ** 2 for v in values) / 4))
     half = 2.7764451 * found.deviation / math.sqrt(5)  # the 97.5 % quantile of Student's t with 4 degrees
     assert (found.low, found.high) == pytest.approx((found.mean - half, found.mean + half))
-    assert found.settled
+    assert found.significant
 
 
 def test_one_seed_has_a_mean_and_no_spread():
     found = estimate(np.array([0.5]))
-    assert (found.mean, found.seeds, found.settled) == (0.5, 1, False)
+    assert (found.mean, found.seeds, found.significant) == (0.5, 1, False)
     assert all(map(math.isnan, (found.deviation, found.low, found.high)))
 
 
@@ -42,7 +42,7 @@ def test_an_undefined_seed_makes_the_estimate_undefined_never_zero():
     found = difference(np.array([0.5, math.nan]), np.array([0.25, 0.25]))
     assert math.isnan(found.estimate.mean)
     assert math.isnan(found.p_value)
-    assert not found.estimate.settled
+    assert not found.estimate.significant
 
 
 def test_holms_correction_is_that_of_the_books():

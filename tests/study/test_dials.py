@@ -12,14 +12,13 @@ import pytest
 
 from raan.fairness.metrics import accuracy, metrics
 from raan.fairness.rule import CONFIDENCE, Rule, margin_of, paired_errors
-from raan.lab.results.records import line_of, pack, parse, read, unpack
+from raan.lab.results.records import format_line, pack_counts, parse_line, read, unpack_counts
 from raan.lab.results.summary import choose, comparisons
 from raan.lab.studies import read_rule
-from raan.lab.study.execute import carry_out
 from raan.lab.study.explain import explain_results
-from raan.lab.study.faults import StudyError
 from raan.lab.study.plan import candidates, packs
-from raan.lab.study.study import read_study
+from raan.lab.study.run import run_study
+from raan.lab.study.study import StudyError, read_study
 from raan.methods import METHODS
 from raan.report.inputs import load
 from raan.report.outline import outline
@@ -64,7 +63,7 @@ def finished(tmp_path_factory):
     """The study carried out once, and its results."""
     folder = tmp_path_factory.mktemp("dials")
     study = write(folder)
-    assert carry_out(study, folder / "out.jsonl").complete
+    assert run_study(study, folder / "out.jsonl").complete
     return study, folder / "out.jsonl"
 
 
@@ -125,10 +124,18 @@ DRAWN = [(0.01, 0.3, 0.9), (0.01, 0.5, 0.1), (0.001, 1.5, 0.9), (0.0001, 1.9, 0.
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("thresholds = 29", "thresholds = 0", "second.thresholds is 0; expected a whole number from 1"),
-        ("first_epoch_points = 3", "first_epoch_points = true", "expected a whole number from 1"),
+        (
+            "thresholds = 29",
+            "thresholds = -1",
+            "second.thresholds is -1; expected a number",
+        ),
+        (
+            "first_epoch_points = 3",
+            "first_epoch_points = true",
+            "first_epoch_points is True; expected a valid",
+        ),
         ("[first]", "[first]\nthresholds = 9", "first.thresholds is not known there"),
-        ("configurations = 4", "configurations = 0.5", "configurations is 0.5; expected a whole number from 1"),
+        ("configurations = 4", "configurations = 0.5", "configurations is 0.5; expected a valid integer"),
         ("confidence = 0.9", "confidence = 1.0", "select.confidence is 1.0; expected a share from 0.5"),
         ("confidence = 0.9", "confidence = 0.2", "select.confidence is 0.2; expected a share from 0.5"),
     ],
@@ -186,31 +193,30 @@ class TestRecords:
 
     def test_a_line_is_short_and_read_as_it_was_written(self, finished):
         _, path = finished
-        lines = [line_of(record) for record in read(path)]
-        whole = [json.dumps(unpack(json.loads(line)), separators=(",", ":")) for line in lines]
+        lines = [format_line(record) for record in read(path)]
+        whole = [json.dumps(unpack_counts(json.loads(line)), separators=(",", ":")) for line in lines]
         assert sum(map(len, lines)) < 0.9 * sum(map(len, whole))
         for record, *written in zip(read(path), lines, whole, strict=True):
-            assert [parse(line, "here") for line in written] == [record, record]
+            assert [parse_line(line, "here") for line in written] == [record, record]
 
     def test_a_line_with_a_number_too_few_is_refused(self, finished):
         _, path = finished
-        content = json.loads(line_of(read(path)[0]))
+        content = json.loads(format_line(read(path)[0]))
         content["test"][1] = content["test"][1][:-1]
-        with pytest.raises(ValueError, match="is not a run of a study: 3 numbers for 4 cells that have rows"):
-            parse(json.dumps(content), "here")
+        with pytest.raises(ValueError, match="is not a run of a study: test is not 4 whole numbers"):
+            parse_line(json.dumps(content), "here")
 
     def test_more_than_two_classes_are_not_packed(self):
         content = {"switched": [[0, 1]], "classes": ["a", "b", "c"], "validation": [[1]], "test": [[1]]}
-        assert pack(content) == content
+        assert pack_counts(content) == content
 
     def test_killed_and_started_again_it_ends_with_the_same_bytes(self, finished, tmp_path):
         _, path = finished
         write(tmp_path)
         command = [sys.executable, "-m", "raan", "study", tmp_path / "dials.toml", "--quiet"]
         command += ["--results", tmp_path / "out.jsonl", "--workers", "1"]
-        journal = tmp_path / "out.jsonl.journal"
         child = subprocess.Popen(command)
-        while child.poll() is None and not (journal.exists() and journal.stat().st_size):
+        while child.poll() is None and not [*tmp_path.glob("out.jsonl.parts/*.jsonl")]:
             time.sleep(0.005)
         child.kill()
         child.wait()

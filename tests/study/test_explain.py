@@ -6,11 +6,11 @@ import pytest
 
 from raan.fairness.rule import Rule
 from raan.lab.datasets.catalogue import DATA
-from raan.lab.results.explanation import weights_of
+from raan.lab.results.explanation import describe_weights
 from raan.lab.results.records import explanation_of, read
 from raan.lab.results.summary import choose, comparisons
-from raan.lab.study.execute import carry_out
 from raan.lab.study.explain import explain_results
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import mlp, outputs
@@ -57,7 +57,7 @@ def finished(tmp_path):
     file = tmp_path / "small.toml"
     file.write_text(STUDY)
     path = tmp_path / "small.jsonl"
-    carry_out(read_study(file), path)
+    run_study(read_study(file), path)
     return read_study(file), path
 
 
@@ -94,7 +94,7 @@ def test_the_weights_are_those_of_the_model_at_the_chosen_point(finished):
             model = second_stage(method, plain, table, split, (3,), schedule, study.select).model
         points = outputs(model, table, split.train).embedding[0].double().numpy()
         rows = split.train[0].numpy()
-        alone = weights_of(table, points, rows, None, each["balance"], each["temperature"])
+        alone = describe_weights(table, points, rows, each["balance"], each["temperature"])
         assert [cell["mean"] for cell in each["cells"]] == pytest.approx(
             [cell["mean"] for cell in alone["cells"]], abs=2e-3
         )
@@ -112,7 +112,7 @@ def test_it_is_made_once_for_a_rule_and_its_runs(finished, tmp_path):
 
 def test_the_studys_own_report_has_it_and_that_of_another_rule_has_not(finished, tmp_path):
     study, _ = finished
-    carry_out(study, tmp_path / "small.jsonl.gz")
+    run_study(study, tmp_path / "small.jsonl.gz")
     explain_results(study, tmp_path / "small.jsonl.gz")
     other = tmp_path / "other.toml"
     other.write_text('extends = "small.toml"\n[select]\naim = "equalized_odds"\n')
@@ -128,7 +128,7 @@ def test_carrying_out_an_extension_leaves_the_results_as_they_are(finished, tmp_
     other.write_text('extends = "small.toml"\n[select]\naim = "equalized_odds"\naccuracy_drop = 0.5\n')
     study = read_study(other)
     assert study.select == Rule("equalized_odds", 0.5)
-    assert carry_out(study, path).complete
+    assert run_study(study, path).complete
     assert path.read_bytes() == before
 
 
@@ -136,7 +136,7 @@ def test_runs_of_a_grid_that_was_cut_since_are_not_explained(finished, tmp_path)
     _, path = finished
     (tmp_path / "small.toml").write_text(STUDY.replace("[0.1, 0.5]", "0.1"))
     study = read_study(tmp_path / "small.toml")
-    assert carry_out(study, path).complete
+    assert run_study(study, path).complete
     assert {each["temperature"] for each in explained(study, path)["weights"]} == {0.1, 0.3}
 
 
@@ -146,6 +146,6 @@ def test_a_study_without_neighbourhoods_has_none(finished, tmp_path):
     )
     assert METHODS["Balancing only"].temperature == float("inf")
     study, path = read_study(tmp_path / "plain.toml"), tmp_path / "plain.jsonl"
-    carry_out(study, path)
+    run_study(study, path)
     assert explain_results(study, path) is None
     assert not explanation_of(path).exists()

@@ -1,16 +1,14 @@
-"""Ray in place of worker processes: the same bytes, whoever is killed."""
+"""Other backends of joblib in place of worker processes: the same bytes."""
 
 import os
 import signal
 import subprocess
 import sys
 import time
-from pathlib import Path
 
 import pytest
 
-from raan.lab.study.execute import carry_out
-from raan.lab.study.executor import in_turn
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 
 pytest.importorskip("ray")
@@ -36,26 +34,6 @@ temperature = [0.1, 0.5]
 averaging_rate = 0.5
 """
 
-KILL_A_WORKER = """
-import os, signal, sys
-from pathlib import Path
-from raan.lab.study import on_ray
-from raan.lab.study.execute import carry_out
-from raan.lab.study.study import read_study
-
-train, mark = on_ray._train, Path(sys.argv[3])
-
-def fatal(*arguments):
-    if not mark.exists():
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return train(*arguments)
-
-on_ray._train = fatal
-outcome = carry_out(read_study(sys.argv[1]), sys.argv[2], executor=on_ray.OnRay("local"))
-assert outcome.complete
-"""
-
 
 @pytest.fixture
 def study_file(tmp_path):
@@ -67,7 +45,7 @@ def study_file(tmp_path):
 @pytest.fixture
 def expected(study_file, tmp_path):
     """The bytes of the results without Ray."""
-    carry_out(read_study(study_file), tmp_path / "plain.jsonl", executor=in_turn)
+    run_study(read_study(study_file), tmp_path / "plain.jsonl")
     return (tmp_path / "plain.jsonl").read_bytes()
 
 
@@ -77,23 +55,12 @@ def run(arguments, **options):
 
 
 @pytest.mark.exhaustive
-def test_a_killed_worker_costs_time_and_nothing_else(study_file, expected, tmp_path):
-    out, mark = tmp_path / "out.jsonl", tmp_path / "killed"
-    process = run(["-c", KILL_A_WORKER, study_file, out, mark], stderr=subprocess.PIPE)
-    _, words = process.communicate(timeout=300)
-    assert process.returncode == 0, words
-    assert mark.exists()
-    assert out.read_bytes() == expected
-
-
-@pytest.mark.exhaustive
 def test_a_killed_driver_is_started_again_and_ends_with_the_same_bytes(study_file, expected, tmp_path):
     out = tmp_path / "out.jsonl"
     command = ["-m", "raan", "study", study_file, "--results", out, "--quiet", "--ray"]
     process = run(command)
     deadline = time.monotonic() + 120
-    journal = Path(f"{out}.journal")
-    while not (journal.exists() and journal.stat().st_size):  # until a pack has ended
+    while not [*tmp_path.glob("out.jsonl.parts/*.jsonl")]:  # until packs have ended
         assert process.poll() is None or out.exists()
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -115,3 +82,26 @@ def test_an_address_where_no_cluster_answers_is_an_error_in_words(study_file, tm
     _, words = process.communicate(timeout=200)
     assert process.returncode == 2, words
     assert "no Ray cluster answers at 127.0.0.1:1" in " ".join(words.split())
+
+
+DASK = """
+import sys
+from distributed import Client
+from joblib import parallel_config
+from raan.lab.study.run import run_study
+from raan.lab.study.study import read_study
+
+if __name__ == "__main__":
+    with Client(n_workers=2, threads_per_worker=1, dashboard_address=None), parallel_config(backend="dask"):
+        assert run_study(read_study(sys.argv[1]), sys.argv[2], workers=2).complete
+"""
+
+
+@pytest.mark.exhaustive
+def test_dask_gives_the_same_bytes(study_file, expected, tmp_path):
+    pytest.importorskip("distributed")
+    (tmp_path / "run.py").write_text(DASK)
+    process = run([tmp_path / "run.py", study_file, tmp_path / "out.jsonl"], stderr=subprocess.PIPE)
+    _, words = process.communicate(timeout=300)
+    assert process.returncode == 0, words
+    assert (tmp_path / "out.jsonl").read_bytes() == expected

@@ -6,7 +6,7 @@ import pytest
 
 from raan.lab.datasets.comments import MENTIONED
 from raan.lab.studies import find
-from raan.lab.study.execute import carry_out
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 from raan.report.inputs import load
 from raan.report.outline import readings_of
@@ -38,7 +38,7 @@ def test_it_runs_on_civil_comments_once_its_file_is_there(folder):
         text = text.replace(old, new)
     (folder / STUDY.name).write_text(text)
     study = read_study(folder / STUDY.name)
-    outcome = carry_out(study, folder / f"{study.name}.jsonl.gz")
+    outcome = run_study(study, folder / f"{study.name}.jsonl.gz")
     assert outcome.complete
     content = load([folder / STUDY.name], folder)
     readings = readings_of(content)

@@ -8,13 +8,12 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from raan.lab.results.records import read
-from raan.lab.study import executor as workers
-from raan.lab.study.execute import carry_out
 from raan.lab.study.explain import explain_results
-from raan.lab.study.plan import packs
+from raan.lab.study.run import TRIES, run_study
 from raan.lab.study.study import read_study
 
 if sys.platform != "linux":
@@ -67,7 +66,7 @@ def children_of(process):
     listed = Path(f"/proc/{process}/task/{process}/children")
     if not listed.exists():
         pytest.skip("this system does not tell whose children processes are")
-    return [int(each) for each in listed.read_text().split() if "spawn_main" in command_of(int(each))]
+    return [int(each) for each in listed.read_text().split() if "popen_loky" in command_of(int(each))]
 
 
 def command_of(process):
@@ -99,8 +98,9 @@ def heed():
 def test_workers_end_with_their_parent(ending, study_file, tmp_path, temporary):
     study_file.write_text(STUDY.replace("epochs = 20", "epochs = 2000"))
     parent = begin(study_file, tmp_path / "out.jsonl")
-    until(lambda: len(children_of(parent.pid)) == 2)
+    until(lambda: [np.count_nonzero(np.fromfile(file, np.int64)) for file in temporary.glob("*/steps")] == [2])
     crew = children_of(parent.pid)
+    assert len(crew) == 2
     parent.send_signal(ending)
     _, words = parent.communicate(timeout=60)
     until(lambda: not any(command_of(each) for each in crew), seconds=20)
@@ -113,9 +113,9 @@ def test_workers_end_with_their_parent(ending, study_file, tmp_path, temporary):
 
 def test_a_worker_that_is_killed_has_its_pack_trained_by_another(study_file, tmp_path, temporary):
     study = read_study(study_file)
-    carry_out(study, tmp_path / "one.jsonl")
+    run_study(study, tmp_path / "one.jsonl")
     parent = begin(study_file, tmp_path / "two.jsonl")
-    until(lambda: (tmp_path / "two.jsonl.journal").exists() or len(children_of(parent.pid)) == 2)
+    until(lambda: len(children_of(parent.pid)) == 2)
     os.kill(children_of(parent.pid)[0], signal.SIGKILL)
     _, words = parent.communicate(timeout=120)
     assert parent.returncode == 0, words
@@ -123,9 +123,7 @@ def test_a_worker_that_is_killed_has_its_pack_trained_by_another(study_file, tmp
     assert os.listdir(temporary) == []
 
 
-def test_a_pack_whose_workers_are_all_killed_is_named_and_what_is_finished_is_kept(
-    study_file, tmp_path, temporary
-):
+def test_workers_that_are_killed_again_and_again_end_the_study_in_words(study_file, tmp_path, temporary):
     study_file.write_text(STUDY.replace("epochs = 20", "epochs = 2000"))
     parent = begin(study_file, tmp_path / "out.jsonl")
     while parent.poll() is None:
@@ -135,8 +133,8 @@ def test_a_pack_whose_workers_are_all_killed_is_named_and_what_is_finished_is_ke
     _, words = parent.communicate()
     assert parent.returncode == 2, words
     told = " ".join(words.split())
-    assert f"was killed {workers.TRIES} times (exit code -9)" in told
-    assert "on the [bold] toy (adam" in told
+    assert f"worker processes were killed {TRIES} times" in told
+    assert "start the study again to resume it, with fewer --workers" in told
     assert os.listdir(temporary) == []
 
 
@@ -146,28 +144,25 @@ def test_an_error_in_a_worker_is_the_studys_own(study_file, tmp_path):
     table.write_text("\n".join(["x,y,a", *rows]) + "\n")
     text = STUDY.replace('name = "toy"', f'name = "table"\npath = "{table}"\nlabel = "y"\nattribute = "a"')
     study_file.write_text(text.replace("rows = 400\n", "").replace("epochs = 20", "epochs = 1"))
-    planned = packs(read_study(study_file))
-    ended = workers.train_in_workers(planned, tmp_path / "store", 2)
-    assert sorted(number for number, _ in ended) == [*range(len(planned))]
     table.unlink()
     with pytest.raises(OSError, match=r"people\.csv"):
-        next(workers.train_in_workers(planned, tmp_path, 2))
+        run_study(read_study(study_file), tmp_path / "out.jsonl", workers=2)
 
 
 @pytest.mark.parametrize("number", [2, pytest.param(1, marks=pytest.mark.exhaustive)])
 def test_terminated_it_settles_what_is_finished_and_goes_on_to_the_same_bytes(
     number, study_file, tmp_path, temporary
 ):
-    carry_out(read_study(study_file), tmp_path / "whole.jsonl")
-    path, journal = tmp_path / "out.jsonl", tmp_path / "out.jsonl.journal"
+    run_study(read_study(study_file), tmp_path / "whole.jsonl")
+    path, shards = tmp_path / "out.jsonl", tmp_path / "out.jsonl.parts"
     child = begin(study_file, path, number)
-    until(lambda: child.poll() is not None or (journal.exists() and journal.stat().st_size))
+    until(lambda: child.poll() is not None or [*shards.glob("*.jsonl")])
     child.send_signal(signal.SIGTERM)
     _, words = child.communicate(timeout=60)
     assert child.returncode == 143, words
     assert "Traceback" not in words
     assert read(path)
-    assert not journal.exists()
+    assert not shards.exists()
     child = begin(study_file, path, number)
     shown, words = child.communicate(timeout=120)
     assert child.returncode == 0, words
@@ -191,7 +186,7 @@ def test_the_plan_of_a_study_with_brackets_in_its_names_is_shown_as_it_is(study_
 def test_a_damaged_explanation_is_written_anew(study_file, tmp_path):
     study_file.write_text(STUDY.replace("epochs = 20", "epochs = 1"))
     study, path = read_study(study_file), tmp_path / "out.jsonl"
-    carry_out(study, path)
+    run_study(study, path)
     explain_results(study, path)
     whole = (tmp_path / "out.explain.json").read_text()
     for damaged in (whole[:1000], "[]", whole.replace('"mean":', '"mean":"x","was":')):

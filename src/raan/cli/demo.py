@@ -59,7 +59,7 @@ def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Stud
     from raan.lab.studies import FOLDER
     from raan.lab.study.plan import packs
     from raan.lab.study.study import Data, read_study
-    from raan.lab.study.training import problem_of
+    from raan.lab.study.training import load_problem
 
     study = read_study(FOLDER / "demo.toml")
     adult = replace(study.data[0], options={} if data is None else {"path": str(data)})
@@ -67,26 +67,25 @@ def _study(data: Path | None, seeds: int, epochs: int | None, toy: bool) -> Stud
     first, second = (replace(stage, epochs=epochs or stage.epochs) for stage in (study.first, study.second))
     study = replace(study, seeds=tuple(range(seeds)), first=first, second=second, data=(drawn if toy else adult,))
     try:
-        problem = problem_of(packs(study)[0])
+        problem = load_problem(packs(study)[0])
     except DataUnavailable as error:
         errors.print("[bold yellow]Adult is not to be had here, so this runs on the toy instead.[/]")
         errors.print(str(error), markup=False, highlight=False)
         study = replace(study, data=(drawn,))
-        problem = problem_of(packs(study)[0])
+        problem = load_problem(packs(study)[0])
     console.print(problem.table.describe(), highlight=False)
     return study
 
 
 def _run(study: Study) -> list[Record]:
     """The runs of the study, which nothing keeps."""
-    from raan.lab.study.execute import run_in_memory
-    from raan.lab.study.executor import Workers
+    from raan.lab.study.run import run_in_memory
 
     with progress_bar() as bar:
         task = bar.add_task("training", total=None)
         return run_in_memory(
             study,
-            executor=Workers(min(os.cpu_count() or 1, MOST_WORKERS)),
+            workers=min(os.cpu_count() or 1, MOST_WORKERS),
             progress=lambda done, total, runs: bar.update(task, completed=done, total=total),
         )
 
@@ -95,7 +94,7 @@ def _show(reading: Reading) -> None:
     """The table, and what it says in words."""
     from rich.table import Table as Grid
 
-    from raan.lab.results.regime import conditions
+    from raan.lab.results.summary import describe_conditions
 
     shown = _shown()
     data, seeds = reading.comparison.data, len(reading.start.seeds)
@@ -105,7 +104,7 @@ def _show(reading: Reading) -> None:
         caption="Stage one is plain training, where all start. Then, for each method and seed, the point with the "
         "best worst-group accuracy on validation rows, over the method's settings, steps and thresholds, "
         f"among those that lose at most {drop:g} points of stage one's accuracy there, noise considered. "
-        + " ".join(conditions(reading.comparison.records)),
+        + " ".join(describe_conditions(reading.comparison.records)),
         title_justify="left",
         caption_justify="left",
     )

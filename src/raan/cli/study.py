@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +14,7 @@ from raan.cli.console import console, errors, progress_bar, waiting, warnings_as
 from raan.errors import needing
 
 if TYPE_CHECKING:
-    from raan.lab.study.execute import Outcome
-    from raan.lab.study.executor import Executor
+    from raan.lab.study.run import Completion
     from raan.lab.study.study import Study
 
 
@@ -53,80 +51,61 @@ def study(
     if dry_run:
         _show_plan(plan, path, processes, as_json)
         return
+    from raan.lab.study.explain import explain_results
+    from raan.lab.study.run import use_ray
+
     with warnings_as_notes(quiet):
-        outcome = _carry_out(plan, path, _executor(processes, ray), quiet)
-        _explain(plan, path, quiet)
+        with use_ray(ray) if ray else nullcontext():
+            completion = _run(plan, path, None if ray else processes, quiet)
+        with errors.status("explaining: the chosen runs are trained once more") if not quiet else nullcontext():
+            explain_results(plan, path)
     if as_json:
-        console.print_json(data={**vars(outcome), "path": str(outcome.path)})
+        console.print_json(data={**vars(completion), "path": str(completion.path)})
     elif not quiet:
-        _show_outcome(plan, outcome)
+        _show_completion(plan, completion)
 
 
 class OptionalAddress(TyperCommand):
-    """The command with `--ray` alone for `--ray local`."""
+    """A command in which `--ray` without an address means `--ray local`."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """The arguments with the address that is meant where none is given."""
-        return super().parse_args(ctx, list(_with_address(args)))
+        """Parse the arguments, with the word local after a `--ray` that no address follows."""
+        words: list[str] = []
+        for word, following in zip(args, [*args[1:], "-"], strict=True):
+            words += [word, "local"] if word == "--ray" and following.startswith("-") else [word]
+        return super().parse_args(ctx, words)
 
 
-def _with_address(args: list[str]) -> Iterator[str]:
-    """The words, and after a `--ray` that no address follows the word local."""
-    for word, following in zip(args, [*args[1:], None], strict=True):
-        yield word
-        if word == "--ray" and (following is None or following.startswith("-")):
-            yield "local"
-
-
-def _executor(processes: int, ray: str) -> Executor:
-    """Where the packs are trained."""
-    from raan.lab.study.executor import Workers, in_turn
-    from raan.lab.study.on_ray import OnRay
-
-    if ray:
-        return OnRay(ray)
-    return Workers(processes) if processes > 1 else in_turn
-
-
-def _carry_out(plan: Study, path: Path, executor: Executor, quiet: bool) -> Outcome:
-    """Carry out the study, under a bar that counts steps and finished runs."""
-    from raan.lab.study.execute import carry_out
+def _run(plan: Study, path: Path, workers: int | None, quiet: bool) -> Completion:
+    """Run the study, under a bar that counts steps and finished runs."""
+    from raan.lab.study.run import run_study
 
     if quiet:
-        return carry_out(plan, path, executor=executor)
+        return run_study(plan, path, workers=workers)
     with progress_bar() as bar:
         task = bar.add_task(plan.name, total=None)
 
         def show(done: int, total: int, runs: int) -> None:
-            bar.update(
-                task, completed=done, total=total, description=f"{plan.name}: {runs:,} runs finished, steps"
-            )
+            words = f"{plan.name}: {runs:,} runs finished, steps"
+            bar.update(task, completed=done, total=total, description=words)
 
-        return carry_out(plan, path, executor=executor, progress=show)
-
-
-def _explain(plan: Study, path: Path, quiet: bool) -> None:
-    """Who was weighed how, and what the embeddings look like, for the report."""
-    from raan.lab.study.explain import explain_results
-
-    with errors.status("explaining: the chosen runs are trained once more") if not quiet else nullcontext():
-        explain_results(plan, path)
+        return run_study(plan, path, workers=workers, progress=show)
 
 
 def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
-    """What is left to do, and the time it will take."""
+    """Show what is left to do, and the time that it will take."""
     from rich.table import Table
     from rich.text import Text
 
-    from raan.lab.results.journal import open_results
-    from raan.lab.study.estimate import shares
+    from raan.lab.results.records import open_results
     from raan.lab.study.plan import packs
+    from raan.lab.study.run import estimate_shares
 
     planned = packs(plan)
     with open_results(path) as results:
         left = [pack for pack in planned if not all(run in results.done for run in pack.runs)]
     with console.status("timing a few steps of each method") if not as_json else nullcontext():
-        expected = shares(left)
+        expected = estimate_shares(left)
     seconds = sum(share.seconds for share in expected) / workers
     if as_json:
         console.print_json(
@@ -147,20 +126,20 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     )
 
 
-def _show_outcome(plan: Study, outcome: Outcome) -> None:
-    """What came of it, a table for each data set and style, and how to see all of it."""
+def _show_completion(plan: Study, completion: Completion) -> None:
+    """Show a table for each data set and style, and how to see more."""
     from rich.table import Table
     from rich.text import Text
 
     from raan.lab.results.records import read
-    from raan.lab.results.regime import conditions
+    from raan.lab.results.summary import describe_conditions
     from raan.lab.study.plan import view
     from raan.report.content import Content
     from raan.report.outline import readings_of
     from raan.report.sheets import key_table
     from raan.report.words import headline
 
-    records = view(read(outcome.path), plan)
+    records = view(read(completion.path), plan)
     for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):
         sheet = key_table(reading, plan.paper)
         title = Text(f"{reading.name}: test rows, mean ± standard deviation over seeds")
@@ -170,13 +149,13 @@ def _show_outcome(plan: Study, outcome: Outcome) -> None:
         for row in sheet.rows:
             grid.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
         console.print(grid)
-        for line in conditions(reading.comparison.records):
+        for line in describe_conditions(reading.comparison.records):
             console.print(line, highlight=False, markup=False)
         console.print(f"{reading.name}: {headline(reading)}\n", highlight=False, markup=False)
-    diverged = f", {outcome.diverged:,} of them diverged" if outcome.diverged else ""
+    diverged = f", {completion.diverged:,} of them diverged" if completion.diverged else ""
     console.print(
-        f"{plan.title}: {outcome.finished:,} of {outcome.planned:,} runs{diverged}, in {outcome.path}",
+        f"{plan.title}: {completion.finished:,} of {completion.planned:,} runs{diverged}, in {completion.path}",
         highlight=False,
         markup=False,
     )
-    errors.print(f"raan report {outcome.path} --out report.html shows them.", highlight=False, markup=False)
+    errors.print(f"raan report {completion.path} --out report.html shows them.", highlight=False, markup=False)

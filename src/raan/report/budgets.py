@@ -4,9 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from raan.lab.results.regime import BRIEFLY
-from raan.lab.results.spending import distinct, expected, spend
-from raan.lab.results.summary import Paths, varying
+from raan.lab.results.summary import CAPTIONS, Paths, distinct, expected, spend, varying
 from raan.report.measures import NOTHING, percent, settings, two_places, written
 from raan.report.reading import Reading, level
 from raan.report.tables import Cell, Table, table
@@ -95,7 +93,7 @@ def _spent(reading: Reading, paths: Paths) -> list[Cell]:
 
 
 def _regime(reading: Reading) -> str:
-    return f"; {BRIEFLY[reading.regime]}" if reading.regime else ""
+    return f"; {CAPTIONS[reading.regime]}" if reading.regime else ""
 
 
 def _tried(paths: Paths) -> str:

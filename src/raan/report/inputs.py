@@ -6,16 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from raan.fairness.rule import Rule
-from raan.lab.results.records import Record, explanation_of, journal_of, read
-from raan.lab.results.stated import from_text
+from raan.lab.results.explanation import parse_explanation
+from raan.lab.results.records import Record, explanation_of, read, shards_of
 from raan.lab.studies import find, read_rule
 from raan.report.content import Content
 from raan.report.measures import rule_in_words
 
 _EXPLAINED = ("weights", "maps")
-
-_STATED = ("title", "notes", "command")
-"""What the writer of the results may have stated of them, beside the rule."""
 
 
 def load(sources: Sequence[str | Path], results: str | Path = "results") -> Content:
@@ -60,34 +57,21 @@ def _source(path: Path, folder: Path) -> Content:
 
 def _file(path: Path) -> Content:
     """The runs of a results file, and the explanation beside it."""
-    journal = journal_of(path)
+    shards = shards_of(path)
     if not path.is_file():
-        hint = f"; the runs finished so far are in {journal}" if journal.is_file() else ""
+        hint = f"; the packs finished so far are in {shards}" if shards.is_dir() else ""
         raise ValueError(f"{path} is not there{hint}; expected a results file, which `raan study` writes")
     records = read(path)
-    torn = path.suffix != ".gz" and not path.read_bytes().endswith(b"\n")
     if not records:
-        what = "only a torn line" if torn and path.stat().st_size else "no runs"
-        raise ValueError(f"{path} holds {what}; expected one line of JSON for each run")
-    for number, record in enumerate(records, 1):
-        _check(record, f"{path}, line {number}")
-    note = (
-        f"The last line of {path.name} is torn, as an interrupted writer leaves it; {len(records):,} runs count."
-    )
-    going_on = f"More runs are finished in {journal.name}: they count once the study has been started again."
+        raise ValueError(f"{path} holds no runs; expected one line of JSON for each run")
+    going_on = f"More runs are finished in {shards.name}: they count once the study has been started again."
     explanation = _explanation(path)
-    stated = explanation or {}
     return Content(
-        title=stated.get("title", ", ".join(dict.fromkeys(record.study for record in records))),
+        title=", ".join(dict.fromkeys(record.study for record in records)),
         records=records,
         explanation=explanation,
-        rule=_rule(stated, records),
-        notes=[
-            *stated.get("notes", ()),
-            *([note] if torn else []),
-            *([going_on] if journal.is_file() else []),
-        ],
-        command=stated.get("command", ""),
+        rule=_rule(explanation or {}, records),
+        notes=[going_on] if shards.is_dir() else [],
     )
 
 
@@ -107,37 +91,13 @@ def _other_rules(parts: Sequence[Content]) -> Iterator[str]:
         )
 
 
-def _check(record: Record, where: str) -> None:
-    """An error for a run whose parts do not fit together, before anything is computed from them."""
-    names = (*record.classes, *record.attributes, record.data, record.method, record.style, record.study)
-    if not all(isinstance(name, str) for name in names):
-        raise ValueError(f"{where}: names are {names}; expected text")
-    if not len(record.step) == len(record.validation) == len(record.test) > 0:
-        lengths = f"{len(record.step)} steps, {len(record.validation)} and {len(record.test)} counts"
-        raise ValueError(f"{where}: the path has {lengths}; expected as many of each, at least one")
-    for name, listed in (("thresholds", record.threshold), ("switched", record.switched)):
-        if len(listed) not in (0, len(record.step)):
-            raise ValueError(
-                f"{where}: {len(listed)} {name} for {len(record.step)} steps; expected as many, or none"
-            )
-    cells = len(record.classes) ** 2 * (len(record.attributes) + 1)
-    for counts in (*record.validation, *record.test):
-        if len(counts) != cells or not all(isinstance(number, int) and number >= 0 for number in counts):
-            expected = f"{len(record.classes)} classes and {len(record.attributes)} attribute values"
-            raise ValueError(f"{where}: counts {counts}; expected {cells} whole numbers, for {expected}")
-
-
 def _explanation(path: Path) -> Mapping[str, Any] | None:
     """What stands in the explanation beside the results; None if there is none."""
     file = explanation_of(path)
     if not file.is_file():
         return None
     try:
-        found = from_text(file.read_bytes())
-        for key in _STATED:
-            words = [found.get(key, "")] if key in ("title", "command") else found.get(key, [])
-            if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
-                raise ValueError(f"{key} is no text")
+        found = parse_explanation(file.read_bytes())
         Rule(**found.get("rule", {}))
     except (KeyError, TypeError, ValueError, RecursionError) as error:
         raise ValueError(

@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from raan.lab.results.records import Record
-from raan.lab.results.regime import WORDS
-from raan.lab.results.summary import BASELINES, comparisons, plain_method
+from raan.lab.results.summary import BASELINES, SENTENCES, comparisons, plain_method
 from raan.report.budgets import budget_table, loss_table, subset_table
 from raan.report.charts import Chart
 from raan.report.content import Content
@@ -163,7 +162,7 @@ def _section(id: str, reading: Reading, content: Content, numbers: Mapping[str, 
         headline=headline(reading),
         sureness=sureness(reading),
         rule=rule_in_words(reading.comparison.rule),
-        regime=WORDS[reading.regime],
+        regime=SENTENCES[reading.regime],
         caveats=caveats(reading),
         gains=[who_gains(reading, pick)] if pick else [],
         methods=tuple(reading.chosen),

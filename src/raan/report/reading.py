@@ -9,9 +9,17 @@ from jaxtyping import Float
 
 from raan.fairness.aims import AIMS, Measure
 from raan.fairness.rule import BUDGETS, Rule
-from raan.lab.results.regime import Regime, regime_of_all
 from raan.lab.results.statistics import Difference, Estimate, estimate, holm
-from raan.lab.results.summary import Choice, Comparison, baseline, choose, paired, start
+from raan.lab.results.summary import (
+    AttributeUse,
+    Choice,
+    Comparison,
+    baseline,
+    choose,
+    find_attribute_use,
+    paired,
+    start,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +49,9 @@ class Reading:
         return ", ".join(filter(None, (self.comparison.data, self.comparison.style)))
 
     @property
-    def regime(self) -> Regime | None:
+    def regime(self) -> AttributeUse | None:
         """Whether the attribute is a feature of the models; None if that is not known."""
-        return regime_of_all(self.comparison.records)
+        return find_attribute_use(self.comparison.records)
 
 
 def read(comparison: Comparison) -> Reading | None:

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from raan.fairness.aims import ACCURACY, MEASURES, Measure
-from raan.lab.results.regime import BRIEFLY
 from raan.lab.results.statistics import Difference, Estimate
-from raan.lab.results.summary import Choice, Paths, varying
+from raan.lab.results.summary import CAPTIONS, Choice, Paths, varying
 from raan.report.content import Paper
 from raan.report.measures import (
     NOTHING,
@@ -60,7 +59,7 @@ def key_table(reading: Reading, paper: Paper | None = None) -> Table:
             for row, printed in zip(rows, theirs, strict=True):
                 row.insert(beside, Cell(printed or NOTHING))
     seeds = _seeds({len(choice.seeds) for choice in reading.chosen.values()})
-    regime = f"; {BRIEFLY[reading.regime]}" if reading.regime else ""
+    regime = f"; {CAPTIONS[reading.regime]}" if reading.regime else ""
     return table(
         f"{reading.name}: test rows, mean ± standard deviation over {seeds}, 95 % interval; lost are points of "
         f"plain training's accuracy{regime}",
@@ -249,7 +248,7 @@ def _lost(reading: Reading, choice: Choice) -> Cell:
 
 def _tone(change: Estimate, measure: Measure) -> Tone:
     """Whether it is a gain or a loss, where the seeds settle that."""
-    if not change.settled:
+    if not change.significant:
         return ""
     return "gain" if measure.gain(change.mean) > 0 else "loss"
 

@@ -5,9 +5,8 @@ from collections.abc import Iterator, Mapping
 
 from raan.fairness.aims import ACCURACY
 from raan.fairness.metrics import undefined
-from raan.lab.results.regime import dial_of
 from raan.lab.results.statistics import Difference
-from raan.lab.results.summary import paired
+from raan.lab.results.summary import describe_threshold, paired
 from raan.report.budgets import budgets
 from raan.report.measures import group_name, interval, p_value, percent, several, signed
 from raan.report.reading import Reading, against_others, best, cell_rows, corrected, level, shift
@@ -61,7 +60,7 @@ def who_gains(reading: Reading, method: str) -> str:
     gains, losses, open_ = [], [], []
     for label, attribute, change in group_changes(reading, method):
         where = f"{group_name(label, attribute)} ({signed(change.estimate.mean)})"
-        if not change.estimate.settled:
+        if not change.estimate.significant:
             open_.append(where)
         elif change.estimate.mean > 0:
             gains.append(where)
@@ -82,7 +81,7 @@ def group_changes(reading: Reading, method: str) -> Iterator[tuple[str, str, Dif
 
 def caveats(reading: Reading) -> list[str]:
     """What a reader must know of these runs: what is left out or unfinished, budgets that differ, divergence."""
-    notes = [*filter(None, [dial_of(reading.comparison.records)]), *_left_out(reading)]
+    notes = [*filter(None, [describe_threshold(reading.comparison.records)]), *_left_out(reading)]
     if reading.comparison.unfinished:
         notes.append(
             f"Not shown, because no seed has been run with all configurations yet: "
@@ -163,7 +162,7 @@ def _settled(held: Mapping[str, Difference], pick: str, against: str) -> str:
         f"{signed(shown.mean)} points against {against}, 95 % interval {interval(shown, signed)}, "
         f"{_tested(held, pick)}, {shown.seeds} paired seeds"
     )
-    verdict = "The seeds agree" if shown.settled else "The seeds do not settle it"
+    verdict = "The seeds agree" if shown.significant else "The seeds do not settle it"
     return f"{verdict}: {numbers}."
 
 

@@ -18,7 +18,7 @@ from raan.lab.datasets.comments import EMBEDDING
 from raan.lab.datasets.dataset import Problem
 from raan.lab.study.plan import Pack
 from raan.lab.study.study import Data, Stage
-from raan.lab.study.training import problem_of
+from raan.lab.study.training import load_problem
 
 CELL = 250
 
@@ -172,4 +172,4 @@ def test_ones_own_table_is_preprocessed_by_each_seeds_training_rows(tmp_path: Pa
         torch.testing.assert_close(wage.double().mean(), torch.tensor(0.0).double(), atol=1e-6, rtol=0)
         assert sum(name.startswith("code") for name in here.table.feature_names) == 3
     study = {"name": "table", "title": "own", "options": options}
-    assert problem_of(Pack("s", Data(**study), "adam", Stage(), Stage(), (), (0,))).table.rows == 200
+    assert load_problem(Pack("s", Data(**study), "adam", Stage(), Stage(), (), (0,))).table.rows == 200

@@ -1,81 +1,47 @@
-"""Results as a file: one JSON line for each finished run, whatever kills the process that writes them."""
+"""Finished runs as records of counts, and the files that hold them.
+
+A results file has one line of JSON for each run. While a study is going on, each finished pack is a shard, a small
+file of the same kind in the folder `NAME.jsonl.parts` beside it, so that an interrupted study resumes.
+"""
 
 import gzip
 import hashlib
 import json
-import re
+import shutil
+import warnings
 import zlib
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, Int
 
 from raan.fairness.metrics import Metrics, metrics
-from raan.io.files import digest
+from raan.io.files import Locked, check_space, lock, write_bytes
+
+SPACE = 2**16
+"""Bytes that the disk must have free before anything is trained."""
 
 PARTS = ("validation", "test")
 
-
-def pack(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content of a record in few numbers, where its threshold is a dial and it has two classes."""
-    if not content.get("switched") or len(content["classes"]) != 2:
-        return dict(content)
-    cells = {part: [sum(pair) for pair in _pairs(content[part][0])] for part in PARTS}
-    packed = {
-        part: [_some([pair[1] for pair in _pairs(row)], cells[part]) for row in content[part]] for part in PARTS
-    }
-    switched = [_some(row, cells["validation"]) for row in content["switched"]]
-    return {**content, "cells": cells, **packed, "switched": switched}
-
-
-def unpack(content: Mapping[str, Any]) -> dict[str, Any]:
-    """The content as it was before; what was not packed is as it is."""
-    if "cells" not in content:
-        return dict(content)
-    cells = {part: [int(size) for size in content["cells"][part]] for part in PARTS}
-    unpacked: dict[str, Any] = {}
-    for part, sizes in cells.items():
-        rows = (_whole(row, sizes) for row in content[part])
-        unpacked[part] = [
-            [number for size, second in zip(sizes, row, strict=True) for number in (size - second, second)]
-            for row in rows
-        ]
-    switched = [_whole(row, cells["validation"]) for row in content["switched"]]
-    return {name: value for name, value in content.items() if name != "cells"} | unpacked | {"switched": switched}
-
-
-def _pairs(row: list[int]) -> list[tuple[int, int]]:
-    """The counts of one point, [label, attribute, prediction] in a row, by cell."""
-    return list(zip(row[::2], row[1::2], strict=True))
-
-
-def _some(row: list[int], sizes: list[int]) -> list[int]:
-    """What belongs to cells that have rows."""
-    return [number for number, size in zip(row, sizes, strict=True) if size]
-
-
-def _whole(row: list[int], sizes: list[int]) -> list[int]:
-    """What belongs to all cells: 0 for those without rows."""
-    if len(row) != sum(size > 0 for size in sizes):
-        raise ValueError(f"{len(row)} numbers for {sum(size > 0 for size in sizes)} cells that have rows")
-    numbers = iter(row)
-    return [next(numbers) if size else 0 for size in sizes]
+OPTIONAL = ("threshold", "switched")
+"""What a record has only where the threshold is chosen too."""
 
 
 @dataclass(frozen=True)
 class Record:
     """One finished run: what defines it, and its path as counts.
 
-    What a rule makes of the path is not kept: another rule is another reading of the same counts. `validation` and
-    `test` hold, for each point of the path, the flattened counts [label, attribute, prediction] of
-    `raan.fairness.counts`; the first point is the end of plain training, where all methods start.
+    What a rule selects is not kept: another rule is another reading of the same counts. `validation` and `test`
+    hold, for each point of the path, the flattened counts [label, attribute, prediction] of `fairness.counts`; the
+    first point is the end of plain training, where all methods start.
 
-    Where the threshold is a dial, a point is a step and a threshold, and those are kept that are worth choosing
-    (results/thin.py). `switched` holds for each point how many validation rows of each [label, attribute] are
-    right there and wrong at the first point, or the reverse.
+    Where the threshold is chosen too, a point is a step and a threshold, and only points that a rule may select
+    are kept (`summary.worth_keeping`). `switched` holds for each point how many validation rows of each [label,
+    attribute] are right there and wrong at the first point, or the reverse.
     """
 
     run: str  # the hash of what defines the run
@@ -98,170 +64,281 @@ class Record:
     switched: Sequence[Sequence[int]] = ()  # empty: not known
 
     def switches(self) -> Float[np.ndarray, "point label attribute"] | None:
-        """How many validation rows of each cell are right at a point or at the first, not both; None: unknown."""
+        """Return `switched` as an array; None if it is not known."""
         if not self.switched:
             return None
         return np.array(self.switched, dtype=np.float64).reshape(-1, len(self.classes), len(self.attributes) + 1)
 
     def counts(self, part: str = "test") -> Float[np.ndarray, "point label attribute prediction"]:
-        """The counts along the path on the test or the validation rows."""
+        """Return the counts along the path on the test or the validation rows."""
         flat = np.array(getattr(self, part), dtype=np.float64)
         return flat.reshape(len(flat), len(self.classes), len(self.attributes) + 1, len(self.classes))
 
     def metrics(self, part: str = "test") -> Metrics:
-        """The metrics along the path."""
+        """Compute the metrics along the path."""
         return metrics(self.counts(part))
 
 
 NAMES = tuple(field.name for field in fields(Record))
 
-CHECKSUM = 16
-"""Hexadecimal digits of a line's checksum."""
-
-STATED = re.compile(rb',"checksum":"([0-9a-f]{%d})"\}$' % CHECKSUM)
-"""How a line ends that states its checksum."""
-
-OPTIONAL = ("threshold", "switched")
-"""What a record has where the threshold is a dial."""
-
-SMALL, MOST_PACKED = 2**26, 200
-"""A packed file may hold so many bytes, or so many times its own; results hold about ten times."""
-
 
 def flatten(counts: Float[np.ndarray, "point *cell"]) -> list[list[int]]:
-    """The counts as a record keeps them: whole numbers, a list for each point."""
+    """Turn counts into what a record keeps: a list of whole numbers for each point."""
     flat: list[list[int]] = counts.reshape(len(counts), -1).astype(np.int64).tolist()
     return flat
 
 
 def hash_of(definition: Mapping[str, Any]) -> str:
-    """A short name for what is defined."""
+    """Return a short hash of a definition."""
     return hashlib.sha256(json.dumps(definition, sort_keys=True).encode()).hexdigest()[:16]
 
 
-def line_of(record: Record) -> str:
-    """The record as one line of JSON."""
-    content = {name: value for name, value in asdict(record).items() if name not in OPTIONAL or value}
-    return json.dumps(pack(content), separators=(",", ":"), ensure_ascii=False) + "\n"
+# Lines of JSON.
 
 
-def lines_of(records: Sequence[Record]) -> str:
-    """The records as the lines of a plain file, each with a checksum, since such a file has none of its own."""
-    lines = list(map(line_of, records))
-    return "".join(
-        f'{line[:-2]},"checksum":"{_checksum(line.encode(), number, len(lines))}"}}\n'
-        for number, line in enumerate(lines, 1)
-    )
+def format_line(record: Record) -> str:
+    """Format a record as one line of JSON."""
+    values = {name: getattr(record, name) for name in NAMES}
+    content = {name: value for name, value in values.items() if name not in OPTIONAL or value}
+    return json.dumps(pack_counts(content), separators=(",", ":"), ensure_ascii=False) + "\n"
 
 
-def _checksum(line: bytes, number: int, lines: int) -> str:
-    """The checksum of a line at its place among so many: a line that is gone, or comes twice, spoils it too."""
-    return digest(b"%d of %d: %s" % (number, lines, line))[:CHECKSUM]
+def parse_line(line: bytes | str, where: str) -> Record:
+    """Parse a line of a results file; keys that other versions wrote are ignored.
 
-
-def read(path: str | Path) -> list[Record]:
-    """The records of a results file, plain or gzipped. A torn last line, which a kill may leave, is left out."""
-    lines = _whole_lines(Path(path))
-    _check_lines(path, lines)
-    return [parse(line, f"{path}, line {number},") for number, line in enumerate(lines, 1)]
-
-
-def _check_lines(path: str | Path, lines: Sequence[bytes]) -> None:
-    """Raise a ValueError if a line is not as it was written; lines without checksums, as of old, are believed."""
-    stated = [STATED.search(line) for line in lines]
-    for number, (line, found) in enumerate(zip(lines, stated, strict=True), 1):
-        if found is None and any(stated):
-            raise ValueError(f"{path}, line {number}, is damaged: it has no checksum, and others have one")
-        if found and found[1].decode() != _checksum(line[: found.start()] + b"}\n", number, len(lines)):
-            raise ValueError(
-                f"{path}, line {number}, is damaged: it does not have the checksum that it states, as line "
-                f"{number} of {len(lines)}"
-            )
-
-
-def _whole_lines(path: Path) -> list[bytes]:
-    """The lines that were written to their end."""
+    Raises:
+        ValueError: The line is no record. The message begins with `where`.
+    """
     try:
-        content = _unpack(path) if path.suffix == ".gz" else path.read_bytes()
-        content.decode()
-        return content.split(b"\n")[:-1]
-    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
-        expected = "expected lines of JSON, gzipped if its name ends in .gz"
-        raise ValueError(f"{path} holds no results: {error}; {expected}") from error
-
-
-def _unpack(path: Path) -> bytes:
-    """The bytes that a gzipped file holds, if they are not absurdly many."""
-    most = max(SMALL, MOST_PACKED * path.stat().st_size)
-    with gzip.open(path) as stream:
-        content = stream.read(most + 1)
-    if len(content) > most:
-        raise zlib.error(f"it unpacks to more than {most:,} bytes")
-    return content
-
-
-def parse(line: bytes | str, where: str) -> Record:
-    """A line's record; keys that another version wrote are not looked at. Errors begin with where it stands."""
-    try:
-        content = unpack(json.loads(line))
-        values = {name: content[name] if name not in OPTIONAL else content.get(name, []) for name in NAMES}
-        for name, (holds, expected) in KINDS.items():
-            if not holds(values[name]):
-                raise TypeError(f"{name} is {str(values[name])[:60]}; expected {expected}")
-        return Record(**values)
+        content = unpack_counts(json.loads(line))
+        content = {"threshold": [], "switched": [], **content}
+        check_shape(content, SHAPE, "the line")
+        record = Record(**{name: content[name] for name in NAMES})
+        _check_path(record)
+        return record
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
         raise ValueError(f"{where} is not a run of a study: {what}") from error
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
+def pack_counts(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the counts of a record with thresholds and two classes in fewer numbers.
+
+    All points of a run have the same rows, so that the size of each cell is stated once, as `cells`, and a point
+    has the number of rows that are predicted as the second class, for the cells that have rows.
+    """
+    if not content.get("switched") or len(content["classes"]) != 2:
+        return dict(content)
+    packed = {**content, "cells": {}}
+    for part in PARTS:
+        counts = np.array(content[part]).reshape(len(content[part]), -1, 2)
+        size = counts[0].sum(-1)
+        packed["cells"][part], packed[part] = size.tolist(), counts[:, size > 0, 1].tolist()
+    filled = np.array(packed["cells"]["validation"]) > 0
+    return {**packed, "switched": np.array(content["switched"])[:, filled].tolist()}
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
+def unpack_counts(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Restore what `pack_counts` was given; content that is not packed stays as it is."""
+    if "cells" not in content:
+        return dict(content)
+    unpacked = {name: value for name, value in content.items() if name != "cells"}
+    for name, part in (("validation", "validation"), ("test", "test"), ("switched", "validation")):
+        size, given = np.array(content["cells"][part], dtype=np.int64), _as_array(content[name], 2)
+        filled = size > 0
+        if given is None or given.shape[1] != filled.sum():
+            raise ValueError(
+                f"{name} is not {filled.sum()} whole numbers for each point, one for each cell with rows"
+            )
+        numbers = np.zeros((len(given), len(size)), dtype=np.int64)
+        numbers[:, filled] = given
+        if name != "switched":
+            numbers = np.stack([size - numbers, numbers], axis=-1).reshape(len(numbers), -1)
+        unpacked[name] = numbers.tolist()
+    return unpacked
 
 
-def _is_map(value: object) -> bool:
-    return isinstance(value, dict)
+def _check_path(record: Record) -> None:
+    """Raise a ValueError if the parts of a record do not fit together."""
+    points = len(record.step)
+    if not points == len(record.validation) == len(record.test) > 0:
+        lengths = f"{points} steps, {len(record.validation)} and {len(record.test)} counts"
+        raise ValueError(f"the path has {lengths}; expected as many of each, at least one")
+    for name in OPTIONAL:
+        if len(getattr(record, name)) not in (0, points):
+            raise ValueError(f"{len(getattr(record, name))} {name} for {points} steps; expected as many, or none")
+    cells = len(record.classes) ** 2 * (len(record.attributes) + 1)
+    for part in PARTS:
+        counts = np.array(getattr(record, part))
+        if counts.shape != (points, cells) or counts.min(initial=0) < 0:
+            names = f"{len(record.classes)} classes and {len(record.attributes)} attribute values"
+            raise ValueError(f"{part} has shape {counts.shape}; expected {cells} whole numbers, for {names}")
 
 
-def _are_text(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_text, value))
-
-
-def _are_whole(value: object) -> bool:
-    return isinstance(value, list) and all(map(_is_whole, value))
-
-
-def _are_rows(value: object) -> bool:
-    return isinstance(value, list) and all(map(_are_whole, value))
-
-
-def _are_shares(value: object) -> bool:
-    return isinstance(value, list) and all(
-        each is None or (isinstance(each, int | float) and 0 <= each <= 1) for each in value
-    )
-
-
-KINDS: dict[str, tuple[Callable[[object], bool], str]] = {
-    **dict.fromkeys(("run", "study", "data", "method", "style", "data_hash"), (_is_text, "text")),
-    **dict.fromkeys(("hyperparameters", "configuration", "versions"), (_is_map, "a dict")),
-    **dict.fromkeys(("classes", "attributes"), (_are_text, "a list of text")),
-    **dict.fromkeys(("validation", "test", "switched"), (_are_rows, "a list of lists of whole numbers")),
-    "threshold": (_are_shares, "a list of numbers from 0 to 1 or null"),
-    "step": (_are_whole, "a list of whole numbers"),
-    "seed": (_is_whole, "a whole number"),
-    "diverged": (lambda value: value is None or _is_whole(value), "a whole number or null"),
+SHAPE: dict[str, Any] = {
+    **dict.fromkeys(("run", "study", "data", "method", "style", "data_hash"), str),
+    **dict.fromkeys(("hyperparameters", "configuration", "versions"), dict),
+    **{name: [str] for name in ("classes", "attributes")},
+    **{name: [[int]] for name in ("validation", "test", "switched")},
+    "threshold": [(float, None)],
+    "step": [int],
+    "seed": int,
+    "diverged": (int, None),
 }
-"""What the parts of a record may be."""
+"""The shape of a record, for `check_shape`."""
+
+KINDS = {
+    str: ("text", "text"),
+    dict: ("a dict", "dicts"),
+    int: ("a whole number", "whole numbers"),
+    float: ("a number", "numbers"),
+}
 
 
-def journal_of(path: Path) -> Path:
-    """Where the finished runs of a study that goes on wait until they are settled."""
-    return path.with_name(path.name.removesuffix(".gz") + ".journal")
+def check_shape(value: Any, shape: Any, where: str) -> None:
+    """Check a value of JSON, from a file that nobody need trust.
+
+    Args:
+        value: What was read.
+        shape: A type; a pair of a type and None, for a value that may be null; a list of one shape, for a list of
+            any length; or a dict of shapes by key, for an object that has at least these keys.
+        where: What the value is, for errors.
+
+    Raises:
+        ValueError: The value has another shape.
+    """
+    if isinstance(shape, dict) and isinstance(value, dict):
+        for key, part in shape.items():
+            if key not in value:
+                raise ValueError(f"{key!r} is missing in {where}")
+            check_shape(value[key], part, key)
+    elif isinstance(shape, list) and isinstance(shape[0], dict) and isinstance(value, list):
+        for each in value:
+            check_shape(each, shape[0], where)
+    elif not _has_shape(value, shape):
+        raise ValueError(f"{where} is {str(value)[:60]}; expected {_name_shape(shape)}")
+
+
+def _has_shape(value: Any, shape: Any) -> bool:
+    """Return whether a value has a shape without dicts of shapes."""
+    if isinstance(shape, tuple):
+        return value is None or _has_shape(value, shape[0])
+    if shape in ([int], [[int]]):  # the long ones
+        return _as_array(value, 1 if shape == [int] else 2) is not None
+    if isinstance(shape, list):
+        return isinstance(value, list) and all(_has_shape(each, shape[0]) for each in value)
+    if shape in (int, float):
+        numbers = int if shape is int else (int, float)
+        return isinstance(value, numbers) and not isinstance(value, bool) and abs(value) < 2**63
+    return not isinstance(shape, dict) and isinstance(value, shape)
+
+
+def _name_shape(shape: Any, several: bool = False) -> str:
+    """Describe a shape, or several values of it, in words."""
+    if isinstance(shape, list):
+        return f"{'lists' if several else 'a list'} of {_name_shape(shape[0], True)}"
+    if isinstance(shape, tuple):
+        return f"{_name_shape(shape[0], several)} or null"
+    return KINDS[dict if isinstance(shape, dict) else shape][several]
+
+
+def _as_array(value: Any, dimensions: int) -> Int[np.ndarray, "..."] | None:
+    """Turn lists of whole numbers, equally long, into an array; None if the value is something else."""
+    try:
+        array = np.asarray(value)
+    except ValueError:
+        return None
+    whole = isinstance(value, list) and array.dtype.kind == "i" and array.ndim == dimensions
+    return array if whole else np.zeros((0,) * dimensions, dtype=np.int64) if value == [] else None
+
+
+# Files.
+
+
+def read(path: str | Path) -> list[Record]:
+    """Read the records of a results file.
+
+    Args:
+        path: The file, gzipped if its name ends in `.gz`.
+
+    Raises:
+        ValueError: The file is damaged, or holds something else; the message names the line.
+    """
+    path = Path(path)
+    content = path.read_bytes()
+    try:
+        lines = (gzip.decompress(content) if path.suffix == ".gz" else content).decode().split("\n")
+    except (EOFError, UnicodeDecodeError, gzip.BadGzipFile, zlib.error) as error:
+        expected = "expected lines of JSON, gzipped if its name ends in .gz"
+        raise ValueError(f"{path} holds no results: {error}; {expected}") from error
+    return [parse_line(line, f"{path}, line {number},") for number, line in enumerate(lines, 1) if line]
+
+
+class StudyRunning(OSError):
+    """Another process writes to the same results."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """A results file that this process alone may write, and the runs that are finished."""
+
+    path: Path
+    done: dict[str, Record]
+
+    def save(self, records: Sequence[Record]) -> None:
+        """Write the finished runs of a pack as one shard, whole or not at all."""
+        fresh = [record for record in records if record.run not in self.done]
+        if fresh:
+            self.done.update((record.run, record) for record in fresh)
+            write_bytes(shards_of(self.path) / f"{fresh[0].run}.jsonl", "".join(map(format_line, fresh)).encode())
+
+    def finish(self, order: Sequence[str]) -> None:
+        """Write the results file in the order given, other runs last, and remove the shards.
+
+        An interrupted study that was resumed ends with the bytes of one that was not.
+        """
+        place = {run: number for number, run in enumerate(order)}
+        records = sorted(self.done.values(), key=lambda record: place.get(record.run, len(place)))
+        if records:
+            content = "".join(map(format_line, records)).encode()
+            write_bytes(self.path, gzip.compress(content, mtime=0) if self.path.suffix == ".gz" else content)
+            shutil.rmtree(shards_of(self.path), ignore_errors=True)
+
+
+@contextmanager
+def open_results(path: str | Path) -> Iterator[Results]:
+    """Open a results file for writing, with what earlier processes finished.
+
+    A damaged shard is removed with a warning: its runs are trained again.
+
+    Raises:
+        StudyRunning: Another process has opened it.
+    """
+    path = Path(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    check_space(path, SPACE)
+    with ExitStack() as held:
+        try:
+            held.enter_context(lock(path.with_name(path.name + ".lock")))
+        except Locked:
+            raise StudyRunning(
+                f"another process is writing to {path}: wait for it, or name other results"
+            ) from None
+        earlier = read(path) if path.exists() else []
+        for shard in sorted(shards_of(path).glob("*.jsonl")):
+            try:
+                earlier += read(shard)
+            except ValueError as error:
+                warnings.warn(f"{error}. Its runs are trained again", stacklevel=3)
+                shard.unlink()
+        yield Results(path, {record.run: record for record in earlier})
+
+
+def shards_of(path: Path) -> Path:
+    """Return the folder in which the packs of an unfinished study are kept."""
+    return path.with_name(path.name.removesuffix(".gz") + ".parts")
 
 
 def explanation_of(path: Path) -> Path:
-    """Where the explanation of a results file stands: NAME.explain.json beside NAME.jsonl or NAME.jsonl.gz."""
+    """Return the explanation of a results file: NAME.explain.json beside NAME.jsonl or NAME.jsonl.gz."""
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".jsonl") + ".explain.json")

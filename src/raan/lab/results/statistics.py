@@ -1,4 +1,4 @@
-"""How large a number is over seeds, and how sure: means, spreads, t-intervals and paired t-tests."""
+"""Statistics over seeds: means, standard deviations, t-intervals and paired t-tests."""
 
 import math
 from collections.abc import Sequence
@@ -24,13 +24,13 @@ class Estimate:
     seeds: int
 
     @property
-    def settled(self) -> bool:
-        """Whether the interval excludes zero: for a difference, whether its sign is settled."""
+    def significant(self) -> bool:
+        """Whether the interval excludes zero: for a difference, whether its sign is statistically significant."""
         return self.low > 0 or self.high < 0
 
 
 def estimate(values: Float[np.ndarray, "seed"]) -> Estimate:
-    """The mean over seeds, and how sure it is; one seed alone has neither spread nor interval."""
+    """Estimate the mean over seeds and its interval; a single seed has neither deviation nor interval."""
     seeds = len(values)
     mean = float(values.mean())
     if seeds < 2:
@@ -49,7 +49,7 @@ class Difference:
 
 
 def difference(ours: Float[np.ndarray, "seed"], theirs: Float[np.ndarray, "seed"]) -> Difference:
-    """Ours minus theirs, seed by seed; the same in every seed and zero has no p-value."""
+    """Compare ours with theirs, seed by seed; a difference of zero in every seed has no p-value."""
     shift = estimate(ours - theirs)
     error = shift.deviation / math.sqrt(shift.seeds) if shift.seeds else math.nan
     if math.isnan(error) or (error == 0 and shift.mean == 0):
@@ -60,20 +60,20 @@ def difference(ours: Float[np.ndarray, "seed"], theirs: Float[np.ndarray, "seed"
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """The p-values corrected for their number by Holm's step-down rule; one that is undefined stays so.
+    """Correct p-values for their number by Holm's step-down rule; an undefined one stays undefined.
 
     An undefined one, of runs that do not differ at all, counts as a comparison that was made.
     """
     known = [1.0 if math.isnan(p) else p for p in p_values]
-    corrected, floor = [math.nan] * len(known), 0.0
+    corrected, least = [math.nan] * len(known), 0.0
     for rank, place in enumerate(sorted(range(len(known)), key=known.__getitem__)):
-        floor = max(floor, min(1.0, (len(known) - rank) * known[place]))
-        corrected[place] = math.nan if math.isnan(p_values[place]) else floor
+        least = max(least, min(1.0, (len(known) - rank) * known[place]))
+        corrected[place] = math.nan if math.isnan(p_values[place]) else least
     return corrected
 
 
 def summarise(values: Sequence[float], digits: int) -> dict[str, Any]:
-    """Mean, sample standard deviation and the numbers themselves, rounded; of one seed there is no deviation."""
+    """Round mean, sample standard deviation and the numbers themselves; a single seed has no deviation."""
     deviation = round(stdev(values), digits) if len(values) > 1 else None
     return {
         "mean": round(fmean(values), digits),

@@ -11,19 +11,19 @@ FOLDER = Path(__file__).parent
 
 
 def names() -> list[str]:
-    """The packaged studies."""
+    """List the packaged studies."""
     return sorted(file.stem for file in FOLDER.glob("*.toml"))
 
 
 def find(name: str | Path) -> Path:
-    """The study file of that path; where there is none, the packaged one of that name, as `table-2`."""
+    """Return the study file at a path; where there is none, the packaged one of that name, such as `table-2`."""
     path = Path(name)
     packaged = FOLDER / f"{path.name.removesuffix('.toml')}.toml"
     return packaged if not path.exists() and path.parent == Path() and packaged.is_file() else path
 
 
 def read_rule(name: str) -> Rule | None:
-    """The rule by which the packaged study of that name selects; None if there is no such study."""
+    """Read the rule by which a packaged study selects; None if there is no study of that name."""
     if name not in names():
         return None
     content = tomllib.loads((FOLDER / f"{name}.toml").read_text(encoding="utf-8"))
@@ -31,9 +31,10 @@ def read_rule(name: str) -> Rule | None:
 
 
 def read_select(content: Mapping[str, Any]) -> Rule:
-    """The rule that a study's [select] states.
+    """Turn a study's [select] into a rule.
 
-    With a `confidence` the allowance is kept with a margin, and of equally good points the most accurate is taken.
+    With a `confidence` the accuracy budget is kept with a margin, and of equally good points the most accurate is
+    selected.
     """
     if "confidence" not in content:
         return Rule(**content)

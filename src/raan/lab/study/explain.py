@@ -1,8 +1,7 @@
-"""Explain a finished study: the weights and embeddings of its first style and seed, as its rule chose them."""
+"""Explain a finished study: weights and embeddings of the runs that its rule selected for one seed."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from math import isinf
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -12,36 +11,43 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.table import Table
-from raan.io.files import scratch, write_text
-from raan.lab.datasets.dataset import Problem
-from raan.lab.results.explanation import MOST_WEIGHED, explanation, map_of, weights_of
+from raan.io.files import write_text
+from raan.lab.results.explanation import (
+    MAX_WEIGHTED,
+    describe_weights,
+    format_explanation,
+    map_embedding,
+    parse_explanation,
+)
 from raan.lab.results.records import Record, explanation_of, read
-from raan.lab.results.stated import from_text, to_text
 from raan.lab.results.summary import choose, comparisons
 from raan.lab.study.plan import Pack, candidates, keep_planned
 from raan.lab.study.study import Data, Study
-from raan.lab.study.training import one_thread, problem_of, start_of, states
+from raan.lab.study.training import load_problem, one_thread, train_first_stage, walk_pack
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model, outputs
 from raan.training.stages import complete
 
 
 class _Run(NamedTuple):
-    """A run of a method that weighs by neighbourhoods, alone in a pack."""
+    """A run of a method that weights by neighbourhoods, alone in a pack."""
 
     pack: Pack
     name: str
     method: RAAN
-    step: int  # at which the rule took it
+    step: int  # that the rule selected
 
 
 def explain_results(study: Study, path: str | Path) -> Path | None:
-    """Write the explanation beside a finished study's results, unless it is there; None if no method weighs.
+    """Write the explanation of a finished study beside its results, unless it is there already.
 
-    Runs do not keep their models: those that are explained are trained once more.
+    Runs do not keep their models, so that those that are explained are trained once more.
+
+    Returns:
+        The file that holds the explanation; None if no method of the study weights by neighbourhoods.
     """
-    study, file, records = study.carried_out, explanation_of(Path(path)), keep_planned(read(path), study)
-    runs = {data.title: list(_weighing(study, data, records)) for data in study.data}
+    study, file, records = study.with_runs, explanation_of(Path(path)), keep_planned(read(path), study)
+    runs = {data.title: list(_select_runs(study, data, records)) for data in study.data}
     margin = {"margin": study.select.margin, "tie": study.select.tie} if study.select.margin else {}
     made_of = {
         "rule": {"aim": study.select.aim, "accuracy_drop": study.select.accuracy_drop, **margin},
@@ -53,25 +59,24 @@ def explain_results(study: Study, path: str | Path) -> Path | None:
         return file
     weights: list[dict[str, Any]] = []
     maps: list[dict[str, Any]] = []
-    with scratch() as store, one_thread():
+    with one_thread():
         for title, several in runs.items():
-            for part, found in zip((weights, maps), _explained(title, several, store), strict=True):
-                part.extend(found)
-    write_text(file, to_text({**explanation(weights, maps), **made_of}))
+            _explain(title, several, weights, maps)
+    write_text(file, format_explanation({"weights": weights, "maps": maps, **made_of}))
     return file
 
 
 def _is_made_of(file: Path, parts: Mapping[str, Any]) -> bool:
-    """Whether the file explains these runs; a damaged one explains nothing, and is written anew."""
+    """Return whether the file explains these runs; a damaged file is written anew."""
     try:
-        found = from_text(file.read_bytes())
+        found = parse_explanation(file.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
     return bool(parts.items() <= found.items())
 
 
-def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_Run]:
-    """For every method that weighs by neighbourhoods the run that the rule chose."""
+def _select_runs(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_Run]:
+    """Find the run that the rule selects for every method that weights by neighbourhoods."""
     style, seed = study.styles[0], study.seeds[0]
     here = [record for record in records if (record.data, record.style) == (data.title, style)]
     (comparison,) = comparisons(here, study.select)
@@ -81,50 +86,43 @@ def _weighing(study: Study, data: Data, records: Sequence[Record]) -> Iterator[_
             choice = choose(paths, study.select)
             place = choice.seeds.index(seed)
             number, point = choice.candidate[place], choice.point[place]
-            dials, step = paths.candidates[number], int(paths.step[point, number, place])
-            (candidate,) = (each for each in candidates(entry, study) if each.hyperparameters == dials)
+            chosen, step = paths.candidates[number], int(paths.step[point, number, place])
+            (candidate,) = (each for each in candidates(entry, study) if each.hyperparameters == chosen)
             method = cast(RAAN, candidate.method)
-            if not isinf(method.temperature):  # without neighbourhoods all of a cell weigh the same
+            if not isinf(method.temperature):  # without neighbourhoods all rows of a cell weigh the same
                 pack = Pack(study.results, data, style, study.first, study.second, (candidate,), (seed,))
                 yield _Run(pack, entry.name, method, step)
 
 
-def _explained(title: str, runs: Sequence[_Run], store: Path) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """The weights that each method gives the training rows, and maps of test rows in each embedding."""
-    weights: list[dict[str, Any]] = []
-    maps: list[dict[str, Any]] = []
+def _explain(title: str, runs: Sequence[_Run], weights: list[dict[str, Any]], maps: list[dict[str, Any]]) -> None:
+    """Add the weights that each method gives the training rows, and maps of test rows in each embedding."""
+    mapped = False
     for pack, name, method, step in runs:
-        problem = problem_of(pack)
+        problem = load_problem(pack)
         table = replace(problem.table, name=title)
-        train_rows, test = problem.split.train[0], problem.split.test[0]
-        model = start_of(pack, problem, store)
-        if not maps:
-            maps.append(map_of("plain training", table, _embedded(model, table, test), test.numpy()))
+        train, test = problem.split.train[0], problem.split.test[0]
+        model = start = train_first_stage(pack, problem)
+        if not mapped:
+            maps.append(map_embedding("plain training", table, _embed(model, table, test), test.numpy()))
+            mapped = True
         if method.scope is Scope.MODEL:
-            model = _model_at(step, pack, problem, model)
-            maps.append(map_of(name, table, _embedded(model, table, test), test.numpy()))
-        embedding, temperature = _embedded(model, table, train_rows), float(method.temperature)
+            state = next(state for state in walk_pack(pack, problem, start) if state.step == step)
+            model = complete(start, state.parameters)
+            maps.append(map_embedding(name, table, _embed(model, table, test), test.numpy()))
         weights.append(
-            weights_of(
+            describe_weights(
                 table,
-                embedding,
-                train_rows.numpy(),
+                _embed(model, table, train),
+                train.numpy(),
                 balance=method.balance,
-                temperature=temperature,
+                temperature=float(method.temperature),
                 strength=float(method.strength),
                 method=name,
             )
         )
-    return weights, maps
 
 
-def _model_at(step: int, pack: Pack, problem: Problem, start: Model) -> Model:
-    """The model after so many steps of the pack's only run."""
-    (state,) = islice((state for state in states(pack, problem, start) if state.step == step), 1)
-    return complete(start, state.parameters)
-
-
-def _embedded(model: Model, table: Table, rows: Int[Tensor, "row"]) -> Float[np.ndarray, "row dim"]:
-    """The rows as the model embeds them; no more of them than are looked at."""
-    embedding: np.ndarray = outputs(model, table, rows[None, :MOST_WEIGHED]).embedding[0].double().numpy()
+def _embed(model: Model, table: Table, rows: Int[Tensor, "row"]) -> Float[np.ndarray, "row dim"]:
+    """Embed the rows, and no more of them than are explained."""
+    embedding: np.ndarray = outputs(model, table, rows[None, :MAX_WEIGHTED]).embedding[0].double().numpy()
     return embedding

@@ -1,383 +1,438 @@
-"""A study as a TOML file: which data, which methods with which grids, which seeds, and the rule that selects."""
+"""Read study files: which data, methods, grids and seeds to run, and the rule that selects among the runs.
 
+A study file is TOML. Pydantic validates its tables against the dataclasses below, and every error becomes a
+`StudyError` that names the file, the key, what was expected and, for a misspelt name, the nearest valid one.
+"""
+
+import difflib
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+import re
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeGuard, get_args
+from types import MappingProxyType
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf, TypeAdapter, ValidationError, model_validator
+from pydantic.dataclasses import dataclass
 
 from raan.fairness.aims import AIMS
 from raan.fairness.metrics import NAMES
 from raan.fairness.rule import Rule
 from raan.lab.datasets.catalogue import DATA
-from raan.lab.studies import find, read_select
-from raan.lab.study.faults import Source, StudyError, Where, check_keys, check_table
+from raan.lab.studies import find, names, read_select
 from raan.methods import METHODS, grid
 from raan.training.update import Style
 
 Kind = Literal["comparison", "toy", "representation", "convergence"]
-"""A comparison, or one of the paper's pictures, which `reproduce.figures` computes by its own [options]."""
+"""A comparison, or one of the paper's pictures, which `reproduce.figures` computes from its own [options]."""
 
-MOST_SEEDS, MOST_RUNS = 10_000, 1_000_000
-"""A study of more would not end, nor would its plan fit in memory."""
+MAX_SEEDS, MAX_RUNS = 10_000, 1_000_000
+"""Larger studies would neither end nor fit in memory."""
 
-REPORT = ("data", "styles", "methods", "by")
-"""What [report] may say."""
+FORBID = ConfigDict(extra="forbid")
+
+PaperFigures = Mapping[tuple[str, str, str, str], tuple[float, float]]
+"""Mean and standard deviation by data set, style, method and metric."""
 
 
-@dataclass(frozen=True)
+class StudyError(ValueError):
+    """A study file that cannot be run."""
+
+
+# Errors raised while validating begin with " is ..." where they are about the value itself, and with ".KEY is ..."
+# where they are about a key below it: the path of the value is put before them.
+
+
+def _check_keys(table: Any, known: Iterable[str]) -> None:
+    """Raise a ValueError unless this is a table whose keys are all known."""
+    if not isinstance(table, Mapping):
+        raise ValueError(f" is {table!r}; expected a table")
+    for key in table:
+        if key not in known:
+            raise ValueError(f".{key} is not known there{_suggest(key, known)}; known are {', '.join(known)}")
+
+
+def _check_choice(key: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise a ValueError that suggests the nearest choice unless the value is one of them."""
+    if value not in tuple(choices):
+        raise ValueError(f"{key} is {value!r}; expected one of {', '.join(choices)}{_suggest(value, choices)}")
+
+
+def _check_number(key: str, value: Any, holds: bool, expected: str) -> None:
+    """Raise a ValueError unless the value is a number for which the condition holds."""
+    if not isinstance(value, int | float) or isinstance(value, bool) or not holds:
+        raise ValueError(f"{key} is {value!r}; expected {expected}")
+
+
+def _suggest(value: Any, choices: Iterable[str]) -> str:
+    """Ask whether the nearest of the choices is meant; empty if none is near."""
+    by_lower = {choice.lower(): choice for choice in choices}
+    near = difflib.get_close_matches(str(value).lower(), by_lower, n=1, cutoff=0.5)
+    return f" (did you mean {by_lower[near[0]]!r}?)" if near else ""
+
+
+def as_tuple(value: Any) -> Any:
+    """Turn a single value into a grid of one."""
+    return tuple(value) if isinstance(value, list | tuple) else (value,)
+
+
+Whole = Annotated[int, Field(strict=True, ge=1)]
+WholeOrNone = Annotated[int, Field(strict=True, ge=0)]
+Rate = Annotated[float, Field(strict=True, gt=0, allow_inf_nan=False)]
+Penalty = Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)]
+Seed = Annotated[int, Field(strict=True, ge=0, lt=2**32)]
+
+
+@dataclass(frozen=True, config=FORBID)
 class Data:
-    """A data set by name, the options of its loader, and which network is trained on it."""
+    """A data set by name, the options of its loader, and the architecture that is trained on it."""
 
     name: str
     title: str
     options: Mapping[str, Any]
-    architecture: str = "mlp"
+    architecture: Literal["mlp", "linear"] = "mlp"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=FORBID)
 class Stage:
-    """How a stage trains."""
+    """How a stage trains. A single learning rate or penalty is a grid of one."""
 
-    epochs: int = 10
-    batch_size: int = 64
-    points_per_epoch: int = 1
-    learning_rate: tuple[float, ...] = (1e-3,)
-    style: str = "adam"
-    l2: tuple[float, ...] = (0.0,)
-    first_epoch_points: int = 0  # in place of points_per_epoch in the first epoch; 0: the same there
-    thresholds: int = 0  # common thresholds that every method may choose from; 0: the likeliest class alone
+    epochs: Whole = 10
+    batch_size: Whole = 64
+    points_per_epoch: Whole = 1
+    learning_rate: Annotated[tuple[Rate, ...], BeforeValidator(as_tuple)] = (1e-3,)
+    style: Style = "adam"
+    l2: Annotated[tuple[Penalty, ...], BeforeValidator(as_tuple), Field(min_length=1)] = (0.0,)
+    first_epoch_points: WholeOrNone = 0  # in place of points_per_epoch in the first epoch; 0: the same there
+    thresholds: WholeOrNone = (
+        0  # common thresholds that every method may choose from; 0: the likeliest class alone
+    )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=FORBID)
 class Entry:
-    """A method of the study: its name there, the method it is, and the values of its dials."""
+    """A method of the study: its name there, the method that it is, and the values of its hyperparameters."""
 
     name: str
     method: str
-    dials: Mapping[str, tuple[Any, ...]]
-    learning_rate: tuple[float, ...] = ()  # in place of the second stage's
-    settings: tuple[Mapping[str, Any], ...] = ()  # in place of all values of all dials: these, one by one
+    grid: Mapping[str, tuple[Any, ...]]
+    learning_rate: Annotated[tuple[Rate, ...], BeforeValidator(as_tuple)] = ()  # in place of the second stage's
+    settings: tuple[Mapping[str, Any], ...] = ()  # in place of the grid: these combinations, one by one
 
 
-@dataclass(frozen=True)
+def _read_seeds(value: Any) -> Any:
+    """Turn a number of seeds into a list of them."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        if value > MAX_SEEDS:
+            raise ValueError(f" is {value}; expected {MAX_SEEDS:,} at most")
+        value = range(value)
+    if not isinstance(value, list | tuple | range) or not 0 < len(value) == len({*map(repr, value)}):
+        raise ValueError(f" is {value!r}; expected a number of seeds, or a list of different seeds")
+    return tuple(value)
+
+
+def _read_select(value: Any) -> Any:
+    """Turn the table [select] into a rule."""
+    if isinstance(value, Rule):
+        return value
+    _check_keys(value, ("aim", "accuracy_drop", "confidence"))
+    _check_choice(".aim", value.get("aim", Rule().aim), AIMS)
+    drop, confidence = value.get("accuracy_drop", 0.0), value.get("confidence", 0.5)
+    _check_number(".accuracy_drop", drop, 0 <= drop <= 1, "a share from 0 to 1, such as 0.01 for one point")
+    _check_number(".confidence", confidence, 0.5 <= confidence < 1, "a share from 0.5 (no margin) to below 1")
+    return read_select(value)
+
+
+def _check_first(value: Any) -> Any:
+    """Check what the first stage, where all runs start, has no use for."""
+    if not isinstance(value, Stage):
+        elsewhere = ("first_epoch_points", "thresholds")
+        _check_keys(value, [each.name for each in fields(Stage) if each.name not in elsewhere])
+        for key in ("learning_rate", "l2"):
+            if isinstance(value.get(key), list) and len(value[key]) != 1:
+                raise ValueError(f".{key} is {value[key]}; expected one value, since all runs start there")
+    return value
+
+
+def _check_second(value: Any) -> Any:
+    """Check that the second stage leaves its style to the study's `styles`."""
+    if not isinstance(value, Stage):
+        _check_keys(value, [each.name for each in fields(Stage) if each.name != "style"])
+    return value
+
+
+def _read_data(value: Any) -> Any:
+    """Separate the options of the loader from the keys that every data set has."""
+    if isinstance(value, Data):
+        return value
+    own = ("name", "title", "architecture")
+    if isinstance(value, Mapping):
+        _check_choice(".name", value.get("name"), DATA)
+        loader = DATA[value["name"]]
+        _check_keys(value, (*own, *loader.options))
+        for key in loader.required:
+            if key not in value:
+                raise ValueError(f".{key} is missing; data of the name {value['name']!r} need it")
+        options = {key: each for key, each in value.items() if key not in own}
+        return {"title": value["name"], **{key: value[key] for key in own if key in value}, "options": options}
+    raise ValueError(f" is {value!r}; expected a table, under [[data]]")
+
+
+def _read_methods(value: Any) -> Any:
+    """Turn the tables [methods.NAME] into entries; hyperparameters that are not named keep the method's grid."""
+    if isinstance(value, tuple):
+        return value
+    if not isinstance(value, Mapping):
+        raise ValueError(f" is {value!r}; expected a table for each method, such as [methods.RAAN]")
+    entries = []
+    for label, table in value.items():
+        if not isinstance(table, Mapping):
+            raise ValueError(f".{label} is {table!r}; expected a table, [methods.{label}]")
+        name = table.get("method", label)
+        _check_choice(f".{label}", name, METHODS)
+        method = METHODS[name]
+        known = [each.name for each in fields(method) if each.name != "scope"]  # type: ignore[arg-type]
+        entry = {"name": label, "method": name, "grid": {}}
+        try:
+            if "settings" in table:
+                _check_keys(table, ("method", "settings"))
+                entry["settings"] = _check_settings(table["settings"], method, known)
+            else:
+                _check_keys(table, ("method", "learning_rate", "settings", *known))
+                given = {key: as_tuple(table[key]) for key in table if key in known}
+                for key, each in ((key, each) for key, several in given.items() for each in several):
+                    _check_settings([{key: each}], method, known, f".{key}")
+                entry["grid"] = {**grid(method), **given}
+                entry |= {key: table[key] for key in ("learning_rate",) if key in table}
+        except ValueError as error:
+            raise ValueError(f".{label}{error}") from error
+        entries.append(entry)
+    return entries
+
+
+def _check_settings(listed: Any, method: Any, known: Iterable[str], key: str = ".settings") -> tuple[Any, ...]:
+    """Check combinations of hyperparameters by giving them to the method."""
+    if not isinstance(listed, list) or not listed or not all(isinstance(each, Mapping) for each in listed):
+        raise ValueError(f"{key} is {listed!r}; expected a list such as [{{ learning_rate = 1e-3 }}]")
+    for each in listed:
+        for name in each:
+            _check_choice(key, name, ("learning_rate", *known))
+        rate = each.get("learning_rate", 1e-3)
+        _check_number(f"{key}.learning_rate", rate, 0 < rate < math.inf, "a number above 0")
+        try:
+            replace(method, **{name: value for name, value in each.items() if name != "learning_rate"})
+        except (ValueError, TypeError) as error:
+            raise ValueError(f"{key} is refused: {error}") from error
+    return tuple(listed)
+
+
+def _read_paper(value: Any) -> Any:
+    """Turn the tables [[paper]] into the figures that the paper prints."""
+    if isinstance(value, Mapping) and all(isinstance(key, tuple) for key in value):
+        return value
+    if not isinstance(value, list) or not all(isinstance(table, Mapping) for table in value):
+        raise ValueError(f" is {value!r}; expected tables, each under [[paper]]")
+    found = {}
+    for number, table in enumerate(value):
+        if "data" not in table:
+            raise ValueError(f".{number}.data is missing; expected a data set's title")
+        _check_choice(f".{number}.measure", table.get("measure"), NAMES)
+        for method, pair in table.items():
+            if method not in ("data", "style", "measure"):
+                if not isinstance(pair, list) or len(pair) != 2:
+                    raise ValueError(f".{number}.{method} is {pair!r}; expected [mean, standard deviation]")
+                found[table["data"], table.get("style", "adam"), method, table["measure"]] = tuple(pair)
+    return found
+
+
+@dataclass(frozen=True, config=FORBID)
 class Study:
-    """All that a study file says."""
+    """All that a study file states."""
 
     name: str
     title: str
     kind: Kind = "comparison"
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
-    styles: tuple[str, ...] = ("adam",)
-    select: Rule = Rule()
-    first: Stage = Stage()
-    second: Stage = Stage()
-    configurations: int = 0  # of each method, drawn from its grid; 0: the whole grid
-    data: tuple[Data, ...] = ()
-    methods: tuple[Entry, ...] = ()
-    report: Mapping[str, Any] = field(default_factory=dict)
-    paper: Mapping[tuple[str, str, str, str], tuple[float, float]] = field(default_factory=dict)  # with its metric
-    options: Mapping[str, Any] = field(default_factory=dict)
-    base: "Study | None" = None  # the study that it extends, whose runs it shows in its own way
+    seeds: Annotated[tuple[Seed, ...], BeforeValidator(_read_seeds)] = (0, 1, 2, 3, 4)
+    styles: Annotated[tuple[Style, ...], Field(min_length=1)] = ("adam",)
+    select: Annotated[InstanceOf[Rule], BeforeValidator(_read_select)] = Rule()
+    first: Annotated[Stage, BeforeValidator(_check_first)] = Stage()
+    second: Annotated[Stage, BeforeValidator(_check_second)] = Stage()
+    configurations: WholeOrNone = 0  # of each method, drawn from its grid; 0: the whole grid
+    data: tuple[Annotated[Data, BeforeValidator(_read_data)], ...] = ()
+    methods: Annotated[tuple[Entry, ...], BeforeValidator(_read_methods)] = ()
+    report: Mapping[str, Any] = Field(default_factory=dict)
+    paper: Annotated[PaperFigures, BeforeValidator(_read_paper)] = Field(default_factory=dict)
+    options: Mapping[str, Any] = Field(default_factory=dict)
+    base: "Study | None" = None  # the study that this one extends, whose runs it shows in its own way
 
     @property
-    def carried_out(self) -> "Study":
-        """The study whose runs these are: itself, or the one that it extends."""
+    def with_runs(self) -> "Study":
+        """The study that the runs belong to: this one, or the one that it extends."""
         return self.base or self
 
     @property
     def results(self) -> str:
         """The name of the results file."""
-        return self.carried_out.name
+        return self.with_runs.name
+
+    @model_validator(mode="after")
+    def _check_parts_together(self) -> "Study":
+        """Check what no part can check alone."""
+        titles = [data.title for data in self.data]
+        if len({*titles}) < len(titles):
+            raise ValueError(f".data.title is {titles}; expected a different title for each data set")
+        if self.kind == "comparison":
+            for key in ("data", "methods"):
+                if not getattr(self, key):
+                    raise ValueError(f".{key} is missing; a comparison needs at least one")
+            if not 0 < (runs := self._count_runs()) <= MAX_RUNS:
+                raise ValueError(f".methods is a grid of {runs:,} runs; expected at least 1, {MAX_RUNS:,} at most")
+            if self.options:
+                raise ValueError(".options is given; a comparison has none")
+        entries = self.methods
+        known: dict[str, Iterable[str]] = {
+            "data": titles,
+            "styles": self.styles,
+            "methods": [entry.name for entry in entries],
+            "by": [*dict.fromkeys(key for entry in entries for key in (*entry.grid, "learning_rate"))],
+        }
+        if not {*self.report} <= {*known}:
+            raise ValueError(f".report is {self.report}; expected keys among {', '.join(known)}")
+        for key, given in self.report.items():
+            for name in as_tuple(given):
+                _check_choice(f".report.{key}", name, known[key])
+        return self
+
+    def _count_runs(self) -> int:
+        """Count the runs without listing them."""
+        settings = 0
+        for entry in self.methods:
+            crossed = math.prod(len(values) for values in entry.grid.values())
+            rates = len(entry.learning_rate or self.second.learning_rate)
+            whole = (len(entry.settings) or crossed) * rates * len(self.second.l2)
+            settings += max(self.configurations, len(entry.settings)) if self.configurations else whole
+        return settings * len(self.seeds) * len(self.styles) * len(self.data)
+
+
+TOP = tuple(each.name for each in fields(Study) if each.name not in ("name", "base"))
+"""What a study file may state at its top."""
 
 
 def read_study(path: str | Path) -> Study:
-    """The study in the file; what is wrong with it is an error with line, key and the nearest valid name."""
+    """Read a study file, or the packaged study of that name.
+
+    Args:
+        path: A TOML file, or a name such as `table-2`; a file comes before a packaged study of its name.
+
+    Returns:
+        The study. One that `extends` another has that study as its `base`.
+
+    Raises:
+        StudyError: The file is missing or wrong; the message names the key and the nearest valid name.
+    """
     return _read(find(path), ())
 
 
 def _read(path: Path, extending: tuple[Path, ...]) -> Study:
-    """The study in the file, which those before it extend one after the other."""
-    source = Source.read(path)
-    content = source.parsed()
-    if "extends" in content:
-        named = source.text_at(content, "extends")
-        base = path.parent / named if (path.parent / named).exists() else find(named)
-        if not base.exists():
-            raise source.fault(Where((), "extends"), f"{named}, which is neither beside this file nor packaged")
-        if base.resolve() in (path.resolve(), *extending):
-            raise source.fault(Where((), "extends"), f"{named}, which extends this one in turn")
-        return _extended(_read(base, (*extending, path.resolve())), source, content)
-    return _study(source, content)
-
-
-def _extended(base: Study, source: Source, content: Mapping[str, Any]) -> Study:
-    """The other study's runs under a title and with a report of one's own."""
-    check_keys(source, (), content, ("extends", "title", "report", "select"))
-    values = {each.name: getattr(base, each.name) for each in fields(Study)}
-    values |= {"name": source.path.stem, "title": content.get("title", base.title), "base": base.carried_out}
-    if "select" in content:
-        values["select"] = _select(source, content["select"])
-        values["paper"] = {}  # the paper's figures belong to the points that the other rule chooses
-    if "report" in content:
-        values["report"] = _report(source, content["report"], base)
-    return Study(**values)
-
-
-def _report(source: Source, content: Mapping[str, Any], base: Study) -> Mapping[str, Any]:
-    """What the report is about, in names that the study knows."""
-    check_keys(source, ("report",), content, REPORT)
-    named = {
-        "data": [data.title for data in base.data],
-        "styles": base.styles,
-        "methods": [entry.name for entry in base.methods],
-    }
-    for key, known in named.items():
-        for name in content.get(key, ()):
-            source.check_choice(Where(("report",), key), name, tuple(known))
-    if "by" in content:
-        dials = dict.fromkeys(dial for entry in base.methods for dial in (*entry.dials, "learning_rate"))
-        source.check_choice(Where(("report",), "by"), content["by"], tuple(dials))
-    return content
-
-
-TOP = (
-    *("title", "kind", "seeds", "styles", "select", "first", "second", "configurations"),
-    *("data", "methods", "report", "paper", "options"),
-)
-
-
-def _study(source: Source, content: Mapping[str, Any]) -> Study:
-    """The study, each part read and checked by itself."""
-    check_keys(source, (), content, ("extends", *TOP))
-    kind = content.get("kind", "comparison")
-    source.check_choice(Where((), "kind"), kind, get_args(Kind))
-    styles = tuple(source.list_of(content, "styles", str, ["adam"]))
-    for style in styles:
-        source.check_choice(Where((), "styles"), style, get_args(Style))
-    name = source.path.stem
-    study = Study(
-        name=name,
-        title=source.text_at(content, "title", name),
-        kind=kind,
-        seeds=_seeds(source, content),
-        styles=styles,
-        select=_select(source, content.get("select", {})),
-        first=_stage(source, "first", content.get("first", {})),
-        second=_stage(source, "second", content.get("second", {})),
-        configurations=_configurations(source, content),
-        data=_data(source, content.get("data", [])),
-        methods=_methods(source, content.get("methods", {})),
-        paper=_paper(source, content.get("paper", [])),
-        options=content.get("options", {}),
-    )
-    if kind == "comparison":
-        for key in ("data", "methods"):
-            if not getattr(study, key):
-                raise source.fault(Where((), key), "is missing; a comparison needs one at least")
-        if (runs := _count_runs(study)) > MOST_RUNS:
-            raise source.fault(Where((), "methods"), f"a grid of {runs:,} runs; expected {MOST_RUNS:,} at most")
-        if study.options:
-            raise source.fault(Where((), "options"), "stated; a comparison has none")
-    return replace(study, report=_report(source, content.get("report", {}), study))
-
-
-def _seeds(source: Source, content: Mapping[str, Any]) -> tuple[int, ...]:
-    """The seeds: a list of them, or how many."""
-    seeds = content.get("seeds", 5)
-    counted = _is_whole(seeds) and seeds <= MOST_SEEDS
-    listed = list(range(seeds)) if counted else seeds
-    sound = (
-        isinstance(listed, list)
-        and all(_is_whole(seed) and 0 <= seed < 2**32 for seed in listed)
-        and len({*listed}) == len(listed) > 0
-    )
-    if _is_whole(seeds) and not counted:
-        raise source.fault(Where((), "seeds"), f"{seeds}; expected {MOST_SEEDS:,} at most")
-    if not sound:
-        raise source.fault(Where((), "seeds"), f"{seeds!r}; expected a number, or a list of different seeds")
-    return tuple(listed)
-
-
-def _select(source: Source, content: Mapping[str, Any]) -> Rule:
-    """The rule that selects, on validation rows."""
-    check_keys(source, ("select",), content, ("aim", "accuracy_drop", "confidence"))
-    aim = content.get("aim", Rule().aim)
-    source.check_choice(Where(("select",), "aim"), aim, tuple(AIMS))
-    drop = content.get("accuracy_drop", Rule().accuracy_drop)
-    if not _is_number(drop) or not 0 <= drop <= 1:
-        where = Where(("select",), "accuracy_drop")
-        raise source.fault(where, f"{drop!r}; expected a share between 0 and 1, such as 0.01 for one point")
-    confidence = content.get("confidence", 0.5)
-    if not _is_number(confidence) or not 0.5 <= confidence < 1:
-        where = Where(("select",), "confidence")
-        raise source.fault(where, f"{confidence!r}; expected a share from 0.5, which is no margin, to below 1")
-    return read_select(content)
-
-
-def _configurations(source: Source, content: Mapping[str, Any]) -> int:
-    """How many configurations of each method are drawn; 0 for the whole grid."""
-    many = content.get("configurations", 0)
-    if not _is_whole(many) or ("configurations" in content and many < 1):
-        raise source.fault(Where((), "configurations"), f"{many!r}; expected a whole number from 1")
-    return many
-
-
-def _stage(source: Source, name: str, content: Mapping[str, Any]) -> Stage:
-    """A stage's schedule; a single learning rate is a grid of one."""
-    elsewhere = ("first_epoch_points", "thresholds") if name == "first" else ("style",)
-    known = tuple(each.name for each in fields(Stage) if each.name not in elsewhere)
-    check_keys(source, (name,), content, known)
-    for key in ("epochs", "batch_size", "points_per_epoch", "first_epoch_points", "thresholds"):
-        value = content.get(key, 1)
-        if not isinstance(value, int) or isinstance(value, bool) or value < 1:
-            raise source.fault(Where((name,), key), f"{value!r}; expected a whole number from 1")
-    source.check_choice(Where((name,), "style"), content.get("style", "adam"), get_args(Style))
-    grids = {"learning_rate": _rates(source, (name,), content, (1e-3,)), "l2": _penalties(source, name, content)}
-    for key, values in grids.items():
-        if name == "first" and len(values) > 1:
-            raise source.fault(Where((name,), key), f"{values}; expected one: all start there")
-    return Stage(**{**content, **grids})
-
-
-def _rates(
-    source: Source, table: tuple[str, ...], content: Mapping[str, Any], default: tuple[float, ...]
-) -> tuple[float, ...]:
-    """One learning rate or several."""
-    given = content.get("learning_rate", default)
-    rates = tuple(given) if isinstance(given, list | tuple) else (given,)
-    if not all(_is_number(rate) and rate > 0 for rate in rates):
-        raise source.fault(Where(table, "learning_rate"), f"{given!r}; expected numbers above 0")
-    return tuple(float(rate) for rate in rates)
-
-
-def _penalties(source: Source, name: str, content: Mapping[str, Any]) -> tuple[float, ...]:
-    """One L2 penalty or several; 0 is none."""
-    given = content.get("l2", 0.0)
-    penalties = tuple(given) if isinstance(given, list) else (given,)
-    if not penalties or not all(_is_number(penalty) and penalty >= 0 for penalty in penalties):
-        raise source.fault(Where((name,), "l2"), f"{given!r}; expected numbers from 0")
-    return tuple(float(penalty) for penalty in penalties)
-
-
-def _data(source: Source, content: Any) -> tuple[Data, ...]:
-    """The data sets, each with what its loader understands."""
-    several = []
-    for number, each in enumerate(source.tables(content, "data")):
-        table = ("data", str(number))
-        if "name" not in each:
-            raise source.fault(Where(table, "name"), f"is missing; expected one of {', '.join(DATA)}")
-        source.check_choice(Where(table, "name"), each["name"], tuple(DATA))
-        check_keys(source, table, each, ("name", "title", "architecture", *DATA[each["name"]].options))
-        for key in DATA[each["name"]].required:
-            if key not in each:
-                raise source.fault(Where(table, key), f"is missing; data of the name {each['name']!r} need it")
-        source.check_choice(Where(table, "architecture"), each.get("architecture", "mlp"), ("mlp", "linear"))
-        options = {key: value for key, value in each.items() if key not in ("name", "title", "architecture")}
-        several.append(
-            Data(each["name"], each.get("title", each["name"]), options, each.get("architecture", "mlp"))
+    """Read a study that those given extend, one after the other."""
+    if not path.is_file():
+        others = ", ".join(sorted(other.name for other in path.parent.glob("*.toml"))) or "none"
+        raise StudyError(
+            f"{path} is not there; study files in its folder: {others}; packaged: {', '.join(names())}"
         )
-    titles = [data.title for data in several]
-    if len({*titles}) < len(titles):
-        raise source.fault(Where(("data", "0"), "title"), f"{titles}; give each data set a title of its own")
-    return tuple(several)
-
-
-def _methods(source: Source, content: Any) -> tuple[Entry, ...]:
-    """The methods by the names that the study gives them."""
-    check_table(source, ("methods",), content)
-    for label, each in content.items():
-        check_table(source, ("methods", label), each)
-    return tuple(_entry(source, label, each) for label, each in content.items())
-
-
-def _entry(source: Source, label: str, content: Mapping[str, Any]) -> Entry:
-    """A method with the dials that the file turns; the others keep the method's own grid, or its value."""
-    table = ("methods", label)
-    name = content.get("method", label)
-    source.check_choice(Where(table, "method" if "method" in content else None), name, tuple(METHODS))
-    method = METHODS[name]
-    known = tuple(each.name for each in fields(method) if each.name != "scope")  # type: ignore[arg-type]
-    if "settings" in content:
-        return Entry(label, name, {}, settings=_settings(source, label, content, method, known))
-    check_keys(source, table, content, ("method", "learning_rate", "settings", *known))
-    own = {dial: tuple(values) for dial, values in grid(method).items()}
-    turned = {
-        key: tuple(value) if isinstance(value, list) else (value,)
-        for key, value in content.items()
-        if key not in ("method", "learning_rate")
-    }
-    for dial, values in turned.items():
-        for value in values:
-            _check_dials(source, Where(table, dial), method, {dial: value})
-    rates = _rates(source, table, content, ()) if "learning_rate" in content else ()
-    return Entry(label, name, own | turned, rates)
-
-
-def _settings(
-    source: Source, label: str, content: Mapping[str, Any], method: Any, known: tuple[str, ...]
-) -> tuple[Mapping[str, Any], ...]:
-    """Settings that the file lists one by one; a dial that one leaves out has the method's own value."""
-    where = Where(("methods", label), "settings")
-    check_keys(source, where.table, content, ("method", "settings"))
-    listed = content["settings"]
-    if not isinstance(listed, list) or not listed or not all(isinstance(each, Mapping) for each in listed):
-        raise source.fault(where, f"{listed!r}; expected a list such as [{{ learning_rate = 1e-3 }}]")
-    for each in listed:
-        for key in each:
-            source.check_choice(where, key, ("learning_rate", *known))
-        _rates(source, where.table, each, (1e-3,))
-        _check_dials(source, where, method, {key: each[key] for key in each if key != "learning_rate"})
-    return tuple(listed)
-
-
-def _check_dials(source: Source, where: Where, method: Any, dials: Mapping[str, Any]) -> None:
-    """A fault of the file for a value that the method does not take."""
     try:
-        type(method)(**{**_values(method), **dials})
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:  # among them TOML's own, and those of text that is not UTF-8
+        raise StudyError(f"{path} is not TOML: {error}") from error
+    if "extends" not in content:
+        return validate(Study, {"title": path.stem, **content}, path, TOP, {"name": path.stem})
+    named = str(content.pop("extends"))
+    base = path.parent / named if (path.parent / named).exists() else find(named)
+    if not base.exists():
+        raise StudyError(f"{path}: extends is {named}, which is neither beside this file nor packaged")
+    if base.resolve() in (path.resolve(), *extending):
+        raise StudyError(f"{path}: extends is {named}, which extends this one in turn")
+    study = _read(base, (*extending, path.resolve()))
+    inherited = {each.name: getattr(study, each.name) for each in fields(Study) if each.name not in content}
+    inherited |= {"name": path.stem, "base": study.with_runs}
+    if "select" in content:
+        inherited["paper"] = {}  # the paper's figures belong to the points that the other rule chooses
+    return validate(Study, content, path, ("title", "report", "select"), inherited)
+
+
+T = TypeVar("T")
+
+
+def validate(
+    kind: type[T],
+    content: Mapping[str, Any],
+    path: Path,
+    known: Iterable[str] | None = None,
+    more: Mapping[str, Any] = MappingProxyType({}),
+    table: str = "",
+) -> T:
+    """Make a dataclass from a table of a study file.
+
+    Args:
+        kind: A dataclass of pydantic.
+        content: The table.
+        path: The file, for errors.
+        known: The keys that the table may have; by default the fields of the dataclass.
+        more: Values of fields that are not in the table.
+        table: The name of the table, for errors.
+
+    Raises:
+        StudyError: A key is unknown or a value is wrong.
+    """
+    try:
+        _check_keys(content, [each.name for each in fields(kind)] if known is None else known)  # type: ignore[arg-type]
+        return TypeAdapter(kind).validate_python({**content, **more})
+    except ValidationError as error:
+        place, text = _describe(error, content)
     except (ValueError, TypeError) as error:
-        raise source.fault(where, str(error)) from error
+        place, text = "", str(error)
+    where = ".".join(filter(None, (table, place)))
+    message = f"{where}{text}".lstrip(". ")
+    keys = [key for key in message.split(" is ")[0].split(".") if not key.isdigit()]
+    line = "" if " is missing" in message else _find_line(path, keys)
+    raise StudyError(f"{path}{line}: {message}")
 
 
-def _values(method: Any) -> dict[str, Any]:
-    return {each.name: getattr(method, each.name) for each in fields(method)}
+EXPECTED = {
+    **dict.fromkeys(("tuple_type", "list_type"), "a list"),
+    **dict.fromkeys(("dataclass_type", "mapping_type", "dict_type"), "a table"),
+    "string_type": "text in quotes",
+    "too_short": "at least one value",
+}
+"""What pydantic expected, in the words of TOML."""
 
 
-def _paper(source: Source, content: Any) -> dict[tuple[str, str, str, str], tuple[float, float]]:
-    """The figures that the paper prints, each with the measure that it prints them for."""
-    found = {}
-    for number, each in enumerate(source.tables(content, "paper")):
-        table = ("paper", str(number))
-        if "data" not in each:
-            raise source.fault(Where(table, "data"), "is missing; expected a data set's title")
-        source.check_choice(Where(table, "measure"), each.get("measure"), NAMES)
-        for method, pair in each.items():
-            if method in ("data", "style", "measure"):
-                continue
-            if not (isinstance(pair, list) and len(pair) == 2 and all(map(_is_number, pair))):
-                raise source.fault(Where(table, method), f"{pair!r}; expected [mean, standard deviation]")
-            key = (each["data"], each.get("style", "adam"), method, each["measure"])
-            found[key] = (float(pair[0]), float(pair[1]))
-    return found
+def _describe(invalid: ValidationError, content: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the dotted place of the first error, and what is wrong there."""
+    error = invalid.errors()[0]
+    place = [str(part) for part in error["loc"]]
+    if place[:1] == ["methods"] and len(place) > 1:  # entries are numbered where the file has names
+        place[1] = list(content["methods"])[int(place[1])]
+    where, value, context = ".".join(place), error["input"], error.get("ctx", {})
+    if error["type"] == "value_error":
+        return where, str(context["error"])
+    if error["type"] == "literal_error":
+        choices = re.findall("'([^']*)'", context["expected"])
+        return where, f" is {value!r}; expected one of {', '.join(choices)}{_suggest(value, choices)}"
+    expected = EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))
+    expected = re.sub("^(greater|less)", r"a number \1", expected)
+    hint = f", each under [[{where}]]" if where in ("data", "paper") else ""
+    return where, f" is {value!r}; expected {expected}{hint}"
 
 
-def _count_runs(study: Study) -> int:
-    """How many runs the study has, without listing them."""
-    settings = 0
-    for entry in study.methods:
-        crossed = math.prod(len(values) for values in entry.dials.values())
-        rates = len(entry.learning_rate or study.second.learning_rate)
-        whole = (len(entry.settings) or crossed) * rates * len(study.second.l2)
-        settings += max(study.configurations, len(entry.settings)) if study.configurations else whole
-    return settings * len(study.seeds) * len(study.styles) * len(study.data)
+def _find_line(path: Path, keys: list[str]) -> str:
+    """Return ", line N" if one line of the file alone sets the last of the keys, or is the header of its table."""
+    wanted = re.compile(rf"\s*(\[+[^\]]*\b)?[\"']?{re.escape(keys[-1])}[\"']?\s*[=\]]" if keys else "$^")
+    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
+    found = [number for number, line in enumerate(lines, 1) if wanted.match(line)]
+    return f", line {found[0]}" if len(found) == 1 else ""
 
 
-def _is_whole(value: object) -> TypeGuard[int]:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _is_number(value: object) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e300
-
-
-__all__ = ["Data", "Entry", "Stage", "Study", "StudyError", "read_study"]
+__all__ = ["Data", "Entry", "Stage", "Study", "StudyError", "read_study", "validate"]

@@ -11,7 +11,7 @@ from raan.fairness.aims import AIMS
 from raan.fairness.counts import count
 from raan.fairness.metrics import accuracy
 from raan.fairness.rule import BUDGETS, CONFIDENCE, Rule, margin_of
-from raan.lab.results.thin import worth_keeping
+from raan.lab.results.summary import worth_keeping
 
 
 def drawn(seed, points=60, runs=3, rows=400):

@@ -8,7 +8,7 @@ import pytest
 from raan.lab.datasets.adult import adult
 from raan.lab.datasets.catalogue import DATA
 from raan.lab.datasets.meps import meps
-from raan.lab.results.regime import KEPT, WORDS, conditions, regime_of, regime_of_all
+from raan.lab.results.summary import KEPT, SENTENCES, describe_conditions, find_attribute_use
 from raan.tables.load import from_frame
 from report.records import as_records, line
 
@@ -29,28 +29,28 @@ def test_only_data_sets_whose_columns_are_read_can_hold_the_attribute():
 
 
 def test_the_runs_options_decide_and_the_default_stands_in():
-    assert regime_of(run_on(name="adult")) == "input"
-    assert regime_of(run_on(name="adult", keep_attribute=False)) == "unseen"
-    assert regime_of(run_on(name="table", keep_attribute=True)) == "input"
-    assert regime_of(run_on(name="celeba")) == "unseen"
-    assert regime_of(run_on(name="moons")) is None
-    assert regime_of(run_on()) is None
+    assert find_attribute_use([run_on(name="adult")]) == "input"
+    assert find_attribute_use([run_on(name="adult", keep_attribute=False)]) == "unseen"
+    assert find_attribute_use([run_on(name="table", keep_attribute=True)]) == "input"
+    assert find_attribute_use([run_on(name="celeba")]) == "unseen"
+    assert find_attribute_use([run_on(name="moons")]) is None
+    assert find_attribute_use([run_on()]) is None
 
 
-def test_runs_of_two_regimes_have_none_in_common_and_nothing_is_said_of_them():
+def test_runs_that_differ_in_it_have_none_in_common():
     seen, unseen = run_on(name="meps"), run_on(name="meps", keep_attribute=False)
-    assert regime_of_all([seen, seen]) == "input"
-    assert regime_of_all([seen, unseen]) is None
-    assert WORDS[None] == ""
+    assert find_attribute_use([seen, seen]) == "input"
+    assert find_attribute_use([seen, unseen]) is None
+    assert SENTENCES[None] == ""
 
 
 def test_a_sentence_says_so_and_one_that_the_threshold_is_a_dial():
     kept, left_out = run_on(name="adult"), run_on(name="celeba")
-    assert conditions([kept]) == [WORDS["input"]]
+    assert describe_conditions([kept]) == [SENTENCES["input"]]
     dialled = replace(left_out, threshold=[0.5] * len(left_out.step))
-    said = conditions([left_out, dialled])
-    assert said[0] == WORDS["unseen"]
+    said = describe_conditions([left_out, dialled])
+    assert said[0] == SENTENCES["unseen"]
     assert said[1].startswith("The decision threshold, one for all groups, is a dial of every method")
-    assert conditions([kept, left_out]) == []
+    assert describe_conditions([kept, left_out]) == []
     refitted = replace(dialled, hyperparameters={})  # no rate: its thresholds are its own
-    assert conditions([left_out, refitted]) == [WORDS["unseen"]]
+    assert describe_conditions([left_out, refitted]) == [SENTENCES["unseen"]]
