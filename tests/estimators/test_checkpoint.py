@@ -55,7 +55,9 @@ def test_a_fit_that_is_killed_goes_on_to_the_same_bits(tmp_path, epochs, uninter
 def test_a_file_that_is_no_checkpoint_and_a_seed_that_nobody_knows_are_errors(tmp_path):
     X, y, group = people(rows=200)
     (tmp_path / "text").write_text("not a checkpoint")
-    with pytest.raises(InputError, match="text, which contains no training: expected a file that an interrupted fit"):
+    with pytest.raises(
+        InputError, match="text, which contains no training: expected a file that an interrupted fit"
+    ):
         classifier(checkpoint=tmp_path / "text").fit(X, y, sensitive_features=group)
     assert (tmp_path / "text").read_text() == "not a checkpoint"
     with pytest.raises(InputError, match="checkpoint is given without random_state"):
