@@ -124,6 +124,9 @@ def test_a_fit_that_is_killed_leaves_the_old_folder_or_the_new_and_the_next_leav
             for moment in row:
                 before = states(here / "fair")
                 run.kill(moment, kill, *command, codes=(0, 1))
+                if before and not (here / "fair").exists():  # between the two renames that replace a folder
+                    assert list(here.glob(".fair-*.old"))
+                    continue
                 assert why_foreign(here / "fair") == "" if (here / "fair").exists() else not before
                 after = states(here / "fair")
                 assert after == before or len(after) == whole  # the old one, or all of a new one
