@@ -45,3 +45,13 @@ def test_a_model_whose_parts_do_not_fit_is_refused(loaded, boosting):
         TableClassifier._from_state({**state, "kind": "Other"})
     with pytest.raises(ValueError, match="classes do not fit the 3 names"):
         TableClassifier._from_state({**state, "class_names": ("a", "b", "c")})
+
+
+@pytest.mark.parametrize(
+    ("names", "kind"), [(("0", "1"), "i"), (("-1", "1"), "i"), (("no", "yes"), "U"), (("01", "1"), "U")]
+)
+def test_classes_that_are_whole_numbers_are_predicted_as_numbers(loaded, boosting, names, kind):
+    model = TableClassifier(loaded.preprocessing, boosting.frontier, names, {})
+    predicted = model.predict_features(loaded.features[:50])
+    assert predicted.dtype.kind == kind
+    assert {*predicted.astype(str)} <= {*names}

@@ -1,5 +1,6 @@
 """A fitted classifier of rows as they stand in the user's files."""
 
+import re
 from dataclasses import dataclass, replace
 from os import PathLike
 from typing import Any
@@ -31,8 +32,14 @@ class TableClassifier:
         """The columns that new rows need."""
         return self.preprocessing.columns
 
+    @property
+    def classes_(self) -> Shaped[np.ndarray, "label"]:
+        """The classes that `predict` gives: whole numbers where all of them are, otherwise text."""
+        whole = all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", name) for name in self.class_names)
+        return np.array([int(name) for name in self.class_names] if whole else self.class_names)
+
     def predict(self, frame: object, *, media: Media = Media()) -> Shaped[np.ndarray, "row"]:
-        """The class of each row, by name."""
+        """Return the class of each row, from `classes_`."""
         return self.predict_features(self.preprocessing.transform(frame, media=media))
 
     def predict_proba(self, frame: object, *, media: Media = Media()) -> Float[np.ndarray, "row label"]:
@@ -44,7 +51,7 @@ class TableClassifier:
 
     def predict_features(self, features: Float32[np.ndarray, "row feature"]) -> Shaped[np.ndarray, "row"]:
         """The class of each row of features that the preprocessing made."""
-        return np.take(np.array(self.class_names), np.asarray(self.classifier.predict(features)).astype(np.int64))
+        return np.take(self.classes_, np.asarray(self.classifier.predict(features)).astype(np.int64))
 
     def probabilities(self, features: Float32[np.ndarray, "row feature"]) -> Float[np.ndarray, "row label"]:
         """The probabilities of rows of features that the preprocessing made."""

@@ -317,7 +317,7 @@ def read_manifest(folder: Path) -> tuple[str, dict[str, Any]]:
         if (folder / "raan-model.json").is_file():
             raise CorruptModel(
                 f"{folder} was saved by an earlier version in a format that this one does not read: fit it "
-                'again, or load it with raan 0.3 or earlier (pip install "raan<0.4")'
+                'again, or load it with raan 0.2 (pip install "raan<0.3")'
             )
         raise CorruptModel(f"{file} does not exist: {folder} contains no model of raan")
     with reraise_as_corrupt(file):
