@@ -85,7 +85,7 @@ def test_a_corrupt_data_file_is_one_paragraph_that_names_it_and_exit_code_2(tmp_
     assert result.returncode == 2
     assert "adult.data is not the expected adult.data" in said(result)
     assert "5b00264637dbfec36bdeaab5676b0b309ff9eb788d63554ca0a249491c86603d" in said(result)
-    assert "Delete it to have it fetched anew" in said(result)
+    assert "Delete it to have it downloaded again" in said(result)
     assert "Traceback" not in said(result)
     assert "Traceback" in raan("--debug", "demo", "--data", tmp_path).stderr
 

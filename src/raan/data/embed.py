@@ -111,7 +111,7 @@ def embed_texts(
 
     Args:
         texts: the texts; those longer than the model reads are cut off by it.
-        model: the name of a model on the Hugging Face hub, a folder that holds one, or the packaged MiniLM.
+        model: the name of a model on the Hugging Face hub, a folder with one, or the packaged MiniLM.
         cache: the folder of the stores, by default "embeddings" in the project's cache.
         batch_size: the number of texts that are embedded at once.
         progress: called with the number of distinct texts done, and of all distinct texts.

@@ -1,1 +1,1 @@
-"""The data sets that the library knows by name."""
+"""The data sets that a study can name: their loaders and descriptions."""

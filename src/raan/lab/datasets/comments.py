@@ -22,7 +22,7 @@ from raan.data.download import require
 from raan.data.embed import embed_texts
 from raan.data.split import Split, stack, stratified_split
 from raan.data.table import UNKNOWN, Table
-from raan.lab.datasets.dataset import Options, Problem, check_columns, leave_out, read_csv
+from raan.lab.datasets.dataset import Options, Problem, check_columns, column_names, leave_out, read_csv
 from raan.lab.datasets.description import CATALOGUE
 from raan.lab.datasets.environments import environments
 
@@ -196,7 +196,7 @@ def _column_names(path: Path) -> list[str]:
     first = _files(path)[0]
     if first.suffix == ".parquet":
         return list(read_schema(first).names)
-    return [str(name) for name in pd.read_csv(first, nrows=0).columns] if first.stat().st_size else []
+    return column_names(first)
 
 
 def _read(path: Path, text: str, numbers: Sequence[str]) -> pd.DataFrame:

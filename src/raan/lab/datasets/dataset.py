@@ -74,17 +74,17 @@ def read_csv(
         path: the file; its first line names the columns.
         numbers: the columns of numbers, read as float64.
         text: the column of texts, taken literally: "NA" is a text.
-        missing: what stands for a missing number, which becomes nan.
+        missing: the words for a missing number, which becomes nan.
 
     Raises:
         ValueError: for a file that lacks a column, or has a line of another length or something else for a number.
     """
     wanted = [*numbers, *([] if text is None else [text])]
     try:
-        with csv.open_csv(path) as stream:
-            check_columns(path, stream.schema.names, wanted)
+        check_columns(path, column_names(path), wanted)
         table = csv.read_csv(
             path,
+            read_options=csv.ReadOptions(use_threads=False),  # so that errors state the row
             parse_options=csv.ParseOptions(newlines_in_values=True),
             convert_options=csv.ConvertOptions(
                 include_columns=wanted,
@@ -92,10 +92,15 @@ def read_csv(
                 null_values=list(missing),
             ),
         )
-    except (pa.ArrowException, OSError) as error:
+    except (pa.ArrowException, OSError, EOFError) as error:
         raise ValueError(f"{path} cannot be read: {error}") from error
     frame: pd.DataFrame = table.to_pandas()
     return frame
+
+
+def column_names(path: Path) -> list[str]:
+    """Read the names of the columns in the first line of a CSV file; an empty file has none."""
+    return [str(name) for name in pd.read_csv(path, nrows=0).columns] if path.stat().st_size else []
 
 
 def check_columns(path: Path, found: Sequence[str], expected: Sequence[str]) -> None:
