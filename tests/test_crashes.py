@@ -203,26 +203,6 @@ run(lambda: find(DataFile("set", "file.bin", sha256, int(size), (address,))))
 """
 
 
-@pytest.mark.exhaustive
-@by_signal
-def test_a_download_that_is_killed_again_and_again_ends_with_the_file_alone(
-    kill: signal.Signals,
-    web: SimpleNamespace,  # noqa: F811
-    cache: Path,
-    tmp_path: Path,
-) -> None:
-    command = ("-c", FETCH, f"{web.address}/slow", SHA256, len(BODY))
-    with nursery(tmp_path / "nursery", "raan.data.download") as run:
-        seconds = run.run(*command)
-        for row in rows_of_moments(seconds, 7):
-            (cache / "set" / "file.bin").unlink()
-            for moment in row:
-                run.kill(moment, kill, *command)
-            run.run(*command)
-            assert states(cache) == {"set/file.bin": SHA256}
-            assert os.listdir(run.temporary) == []
-
-
 def test_a_terminated_download_leaves_nothing_and_ends_with_143(
     web: SimpleNamespace,  # noqa: F811
     cache: Path,
@@ -242,10 +222,9 @@ def test_a_terminated_download_leaves_nothing_and_ends_with_143(
 
 
 def test_an_interruption_among_the_rows_lets_go_of_the_file(fitted):
-    """A thread of arrow's that still reads for a dead command aborts the interpreter at its end."""
-    from raan.tables.source import open_source
-
+    """A reader that outlives an interrupted command keeps the file open."""
     from raan.fit.predictions import predict_file
+    from raan.tables.read import open_source
 
     source = open_source(fitted / "people.csv")
 

@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -52,16 +52,17 @@ def predict_file(
     check_columns(str(source.path), source.names, preprocessing.columns)
     columns = [name for name in source.names if name in {*kept, *preprocessing.columns}]
     drift, missing, beside = Drift(), preprocessing.missing, media.beside(source.path)
-    for chunk in source.read(columns, preprocessing.text, kept, missing):
-        found = {PREDICTION: np.array([], dtype=object), **dict.fromkeys(names, np.array([], dtype=float))}
-        if len(chunk.frame):
-            read = source.normalise(chunk, preprocessing.columns, preprocessing.text, missing)
-            table = RawTable(str(source.path), read, source.place, decimal=source.decimal)
-            features = preprocessing.encode(table, beside, drift)
-            found = {PREDICTION: model.predict_features(features)}
-            found |= dict(zip(names, model.probabilities(features).T, strict=True))
-        write(pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(found)], axis=1))
-        report(chunk.done)
+    with closing(source.read(columns, preprocessing.text, kept, missing)) as chunks:
+        for chunk in chunks:
+            found = {PREDICTION: np.array([], dtype=object), **dict.fromkeys(names, np.array([], dtype=float))}
+            if len(chunk.frame):
+                read = source.normalise(chunk, preprocessing.columns, preprocessing.text, missing)
+                table = RawTable(str(source.path), read, source.place, decimal=source.decimal)
+                features = preprocessing.encode(table, beside, drift)
+                found = {PREDICTION: model.predict_features(features)}
+                found |= dict(zip(names, model.probabilities(features).T, strict=True))
+            write(pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(found)], axis=1))
+            report(chunk.done)
     return drift.rows, list(drift.notes())
 
 

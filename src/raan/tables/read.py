@@ -19,7 +19,7 @@ import sys
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
@@ -236,6 +236,10 @@ class Chunk(NamedTuple):
     done: int  # of the source's total
 
 
+Chunks = Generator[Chunk, None, None]
+"""Chunks of a file, which stays open until they are read to the end or closed."""
+
+
 @dataclass(frozen=True)
 class Source:
     """A file to be read in chunks.
@@ -255,9 +259,7 @@ class Source:
     names: tuple[str, ...]
     total: int
     place: Place
-    read: Callable[[Sequence[str], Collection[str], Collection[str], Collection[str]], Iterator[Chunk]] = field(
-        repr=False
-    )
+    read: Callable[[Sequence[str], Collection[str], Collection[str], Collection[str]], Chunks] = field(repr=False)
     rows: int | None = None
     decimal: str = "."
 
@@ -358,7 +360,7 @@ def _open_parquet(path: Path) -> Source:
 
     def read(
         columns: Sequence[str], text: Collection[str], kept: Collection[str], missing: Collection[str]
-    ) -> Iterator[Chunk]:
+    ) -> Chunks:
         places = [names.index(name) for name in columns]
         done = 0
         try:
@@ -479,7 +481,7 @@ def _open_text(path: Path, layout: Layout) -> Source:
 
     def read(
         columns: Sequence[str], text: Collection[str], kept: Collection[str], missing: Collection[str]
-    ) -> Iterator[Chunk]:
+    ) -> Chunks:
         return _read_chunks(file, names, columns, text, kept, missing, layout.decimal)
 
     return Source(path, names, path.stat().st_size, place, read, decimal=layout.decimal)
@@ -528,7 +530,7 @@ def _read_chunks(
     kept: Collection[str],
     missing: Collection[str],
     decimal: str,
-) -> Iterator[Chunk]:
+) -> Chunks:
     """Parse a text file with pandas, and check what pandas does not; one empty chunk if there are no rows.
 
     Columns that are kept are text as it is written; words for missing values are left to `normalise` there.
