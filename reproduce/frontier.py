@@ -3,8 +3,8 @@
 `python -m reproduce.frontier` runs what results/frontier.jsonl does not hold yet, a line for each method and
 task, and prints the tables; `--table` only prints them. It needs `pip install oxonfair`.
 
-A method offers points, and one rule takes the best for each aim, allowance and floor: judged out of fold on
-training rows against the plain estimator, with FairFrontier's margin. What is judged is then applied to test rows
+A method offers points, and one rule takes the best for each aim, budget and guard, evaluated in cross-validation
+on training rows against the plain estimator, with FairFrontier's margin. What is judged is then applied to test rows
 by the mean of the folds' models, for all methods alike. Three regimes, never mixed: "input", the attribute is a
 feature of the model; "unseen", the model does not see it; "known", thresholds by group that must be told the
 attribute to predict. OxonFair and ThresholdOptimizer choose by themselves, as their documentation has it.
@@ -40,7 +40,7 @@ from raan.fairness.rule import Rule
 from raan.frontier.decide import decide
 from raan.frontier.posterior import Recipe, Rows, cross_fit
 from raan.frontier.programme import Programme
-from raan.frontier.search import Tried
+from raan.frontier.search import Points
 from reproduce.reweighting import Rows as TableRows
 from reproduce.reweighting import Task, load
 
@@ -120,17 +120,17 @@ class Bench:
 
     @property
     def plain_decisions(self) -> np.ndarray:
-        """What the plain estimator decides of training rows, out of fold."""
-        return np.asarray(self.frontier.judge_.posterior.sum(2).argmax(1))
+        """What the plain estimator decides of training rows, in cross-validation."""
+        return np.asarray(self.frontier.evaluation_.posterior.sum(2).argmax(1))
 
     def count(self, decided: np.ndarray) -> Counts:
         """Decisions on test rows, counted."""
         return count(self.test.y, self.test.a, np.asarray(decided).astype(np.int64), 2, 2)
 
-    def take(self, tried: Tried, posterior: np.ndarray) -> Found:
+    def take(self, tried: Points, posterior: np.ndarray) -> Found:
         """What the rule takes among the points, applied to the posterior of test rows."""
         plain = tried.counts[0].sum(0)
-        places = {asked.key: tried.choose(asked.rule.judged_by(plain)) for asked in ASKED}
+        places = {asked.key: tried.choose(asked.rule.with_noise_of(plain)) for asked in ASKED}
         return {key: self.count(decide(posterior, tried.weights[place])) for key, place in places.items()}
 
 
@@ -144,7 +144,7 @@ def offer_threshold(bench: Bench) -> Found:
     """One threshold on the plain estimator's probability."""
     weights = np.concatenate([np.ones((1, 2, 2)), np.ones((len(RATIOS), 2, 2))])
     weights[1:, 1] = RATIOS[:, None]
-    return bench.take(Tried.of(weights, bench.frontier.judge_), bench.test_posterior)
+    return bench.take(Points.of(weights, bench.frontier.evaluation_), bench.test_posterior)
 
 
 def offer_reweighing(bench: Bench) -> Found:
@@ -157,38 +157,39 @@ def offer_reweighing(bench: Bench) -> Found:
         Recipe(model, model, attribute_given=True), rows, folds=3, repeats=1, seed=0, n_jobs=None, show=_silent
     )
     of_class = posterior.sum(2, keepdims=True) / 2 * np.ones((1, 1, 2))
-    judge = replace(bench.frontier.judge_, posterior=of_class, reference=bench.plain_decisions)
+    judge = replace(bench.frontier.evaluation_, posterior=of_class, reference=bench.plain_decisions)
     weights = np.ones((len(RATIOS), 2, 2))
     weights[:, 1] = RATIOS[:, None]
-    tried = Tried.of(np.ones((1, 2, 2)), bench.frontier.judge_) + Tried.of(weights, judge)
+    tried = Points.of(np.ones((1, 2, 2)), bench.frontier.evaluation_) + Points.of(weights, judge)
     mean = np.mean([each.label.predict_proba(bench.test.X) for each in models], axis=0)  # type: ignore[union-attr]
     found = bench.take(tried, mean[:, :, None] / 2 * np.ones((1, 1, 2)))
     plain = bench.count(bench.test_posterior.sum(2).argmax(1))
     return {
-        a.key: plain if not tried.choose(a.rule.judged_by(tried.counts[0].sum(0))) else found[a.key] for a in ASKED
+        a.key: plain if not tried.choose(a.rule.with_noise_of(tried.counts[0].sum(0))) else found[a.key]
+        for a in ASKED
     }
 
 
 def offer_programme(bench: Bench) -> Found:
     """Linear post-processing: programmes on the posterior for many allowances, as they come."""
-    posterior = bench.frontier.judge_.posterior
+    posterior = bench.frontier.evaluation_.posterior
     some = np.random.default_rng(0).permutation(len(posterior))[:4000]
     programme = Programme(posterior[some])
     allowances = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.012, 0.016, 0.02)
     solved = (programme.solve(*each) for each in product(programme.gaps, allowances, (True, False)))
     weights = np.stack([np.ones((2, 2)), *(each for each in solved if each is not None)])
-    return bench.take(Tried.of(weights, bench.frontier.judge_), bench.test_posterior)
+    return bench.take(Points.of(weights, bench.frontier.evaluation_), bench.test_posterior)
 
 
 def offer_frontier(bench: Bench) -> Found:
     """FairFrontier."""
-    return bench.take(bench.frontier.tried_, bench.test_posterior)
+    return bench.take(bench.frontier.points_, bench.test_posterior)
 
 
 def offer_known(bench: Bench) -> Found:
     """FairFrontier with thresholds by known group."""
     posterior = bench.known.posterior(bench.test.X, sensitive_features=bench.test.a)
-    return bench.take(bench.known.tried_, posterior)
+    return bench.take(bench.known.points_, posterior)
 
 
 def offer_thresholds(bench: Bench) -> Found:
@@ -216,8 +217,8 @@ def offer_oxonfair(bench: Bench) -> Found:
 
 
 def offer_oxonfair_on_posterior(bench: Bench) -> Found:
-    """OxonFair given the posterior of FairFrontier, out of fold."""
-    held, test = bench.frontier.judge_.posterior, bench.test_posterior
+    """OxonFair given the posterior of FairFrontier, in cross-validation."""
+    held, test = bench.frontier.evaluation_.posterior, bench.test_posterior
     split = ([q.sum(2), q.sum(1)] for q in (held, test))
     return _oxonfair(bench, (bench.train.y, bench.train.a), *split)
 

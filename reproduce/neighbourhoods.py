@@ -8,8 +8,8 @@ Four families over one penalised logistic regression, of twelve fits each: plain
 cell (temperature inf); weights by neighbourhood (finite temperatures); and FairFrontier, whose posterior is fitted
 with two of the penalties, six models each and their folds. Every fit of the first three offers 33 common
 thresholds. A family's point is chosen on validation rows, by one rule for all: the best worst group at any
-accuracy, or within a point of plain training's. FairFrontier judges on training rows out of fold, as it does for
-its users, and validation rows choose its penalty.
+accuracy, or within a point of plain training's. FairFrontier is evaluated on training rows in cross-validation,
+as for its users, and validation rows choose its penalty.
 """
 
 import argparse

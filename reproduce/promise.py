@@ -134,16 +134,16 @@ def run_case(case: Case) -> dict[str, Any]:
     names = {name: place for place, name in enumerate(fair.groups_)}
     found = encode_attribute(attribute[test])
     group = np.array([names.get(name, -1) for name in found.names])[found.codes]
-    posterior, plain = fair.posterior(X[test]), fair.tried_.counts[0].sum(0)
+    posterior, plain = fair.posterior(X[test]), fair.points_.counts[0].sum(0)
 
     def measured(weights: np.ndarray) -> Metrics:
         return metrics(count(y[test], group, decide(posterior, weights), 2, len(names)))
 
-    before = measured(fair.tried_.weights[0])
+    before = measured(fair.points_.weights[0])
     reached = {}
     for aim, drop, margin in product(AIMED, DROPS, MARGINS):
-        rule = Rule(aim, drop, 0.0, margin=margin).judged_by(plain)
-        after = measured(fair.tried_.weights[fair.tried_.choose(rule)])
+        rule = Rule(aim, drop, 0.0, margin=margin).with_noise_of(plain)
+        after = measured(fair.points_.weights[fair.points_.choose(rule)])
         reached[f"{aim} {drop} {margin}"] = [
             float(before.accuracy - after.accuracy),
             float(after.worst_group_accuracy - before.worst_group_accuracy),
@@ -158,7 +158,7 @@ def likelihoods(case: Case, fair: FairFrontier, X: np.ndarray, y: np.ndarray) ->
     """Mean -log P(a | x, y) of rows that were left out: by boosting as it is, softened, and by the bare shares."""
     if case.seed:
         return {}
-    group = fair.judge_.group
+    group = fair.evaluation_.group
     known, groups = np.flatnonzero(group >= 0), len(fair.groups_)
     rows = Rows(X, y, y, group, groups)
     found = {}

@@ -4,7 +4,7 @@
 model, and prints the table; `--table` only prints it.
 
 Every method trains on the same rows. One threshold on the plain estimator, and one on a reweighed estimator, are
-judged as AANReweighting judges itself: out of fold on training rows, with its floor and margin, as in
+judged as AANReweighting judges itself: in cross-validation on training rows, with its floor and margin, as in
 reproduce.frontier. ExponentiatedGradient's settings, and reweighing without a threshold, are chosen on validation
 rows: the best for the aim within the allowance of the plain estimator, which is one of the choices. Test rows
 judge, and do nothing else. Seconds are of one core; a rival has those of all its settings.

@@ -8,7 +8,7 @@ from raan.fairness.promise import Promise
 from raan.fairness.rule import Rule
 from raan.fit.inspect import GroupScores, Probe
 from raan.fit.outcome import Facts, Outcome
-from raan.frontier.search import Tried
+from raan.frontier.search import Points
 
 PARTS = 5
 
@@ -77,8 +77,8 @@ def made_up(
     sample = 200
     return Outcome(
         Facts(classes=tuple(classes), groups=tuple(groups), **(known | facts)),
-        Tried(weights, counts, moved, counts.copy()),
-        rule.judged_by(held_out[0]),
+        Points(weights, counts, moved, counts.copy()),
+        rule.with_noise_of(held_out[0]),
         chosen,
         Promise.of(held_out[chosen], held_out[0], switched[chosen]),
         np.array(test),

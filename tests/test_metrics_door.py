@@ -57,7 +57,7 @@ def test_the_gap_in_odds_is_the_papers_sum_unless_told_otherwise():
         found = equalized_odds_gap(y, prediction, sensitive_features=sex, aggregate=aggregate)
         assert found == pytest.approx(expected)
     assert equalized_odds_gap(y, prediction, sensitive_features=sex) == pytest.approx(sum(parts))
-    with pytest.raises(ValueError, match="aggregate is 'product': expected one of 'sum', 'max', 'mean'"):
+    with pytest.raises(ValueError, match="aggregate is 'product'; expected one of 'sum', 'max', 'mean'"):
         equalized_odds_gap(y, prediction, sensitive_features=sex, aggregate="product")
 
 
@@ -98,7 +98,7 @@ def test_groups_smaller_than_the_least_count_are_undefined(metric):
     y, prediction, sex = people(40)
     with pytest.warns(UndefinedMetricWarning, match=r"only \d+ samples .* \(min_count is 30\)"):
         assert math.isnan(metric(y, prediction, sensitive_features=sex, min_count=30))
-    with pytest.raises(ValueError, match="min_count is 0: expected at least 1"):
+    with pytest.raises(ValueError, match="min_count is 0; expected at least 1"):
         metric(y, prediction, sensitive_features=sex, min_count=0)
 
 

@@ -25,7 +25,7 @@ MUTATIONS = {
     ),
     "the guard": (
         "fairness/rule.py",
-        "allowed = allowed & (kept | np.isnan(floor))",
+        "allowed = allowed & (kept | np.isnan(guard))",
         "pass",
         "tests/fairness/test_rule.py",
     ),

@@ -1,4 +1,4 @@
-"""Errors and notes that know their parts, so that each door can phrase them in its own words.
+"""Errors and notes that know their parts, so that Python and the command line phrase them in their own ways.
 
 Python says `ignore=['id']` where the command line says `--ignore id`: a message keeps such an `Option` as it is,
 and whoever shows the message decides how options are spelt.
@@ -16,7 +16,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Option:
-    """A parameter of a door, by the name that the command line also has; with a value, the advice to pass it.
+    """A public parameter, by the name that the command line also has; with a value, the advice to pass it.
 
     `python` is how Python spells it, where that is not `name=value`.
     """
@@ -76,7 +76,7 @@ class InputError(ValueError):
     ) -> None:
         self.argument, self.came, self.expected, self.remedy = argument, came, expected, remedy
         tail = ("; ", remedy) if remedy else ()
-        self.message = Message(argument, " ", came, ": expected ", expected, *tail)
+        self.message = Message(argument, " ", came, "; expected ", expected, *tail)
         super().__init__(str(self.message))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -106,7 +106,7 @@ BROUGHT_BY = {"torch": "torch", "safetensors": "torch", "matplotlib": "figures"}
 def needing(what: str) -> Iterator[None]:
     """Turn an import that fails within into the advice to install the extra that `what` needs.
 
-    Of doors within doors the outermost is named: it is the one that the user came to.
+    Nested calls report the outermost feature, which is the one that the user asked for.
     """
     try:
         yield
@@ -137,7 +137,7 @@ def is_installed(package: str) -> bool:
 
 
 def spell(text: object, spelling: Spelling) -> str:
-    """A message or an error as a door phrases it; other text stays as it is."""
+    """A message or an error in the spelling of Python or of the command line; other text stays as it is."""
     message = getattr(text, "message", text)
     return message.spell(spelling) if isinstance(message, Message) else str(text)
 

@@ -101,7 +101,7 @@ def _measure(
 ) -> float:
     """A metric of counts, of columns; if it is undefined a warning says why."""
     if not is_number(min_count) or not min_count >= 1:
-        raise ValueError(f"min_count is {min_count!r}: expected at least 1")
+        raise ValueError(f"min_count is {min_count!r}; expected at least 1")
     label, prediction, _ = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)

@@ -70,7 +70,7 @@ def test_unknown_attributes_are_counted(table):
 def test_a_wrong_column_names_the_nearest(table):
     result = raan("audit", table, "--label", "hired", "--prediction", "sayd", "--attribute", "sex")
     assert result.returncode == 2
-    assert "--prediction names the column 'sayd', which people.csv does not have: expected one of " in said(result)
+    assert "--prediction names the column 'sayd', which people.csv does not have; expected one of " in said(result)
     assert "is it 'said'?" in said(result)
 
 
@@ -89,7 +89,7 @@ def test_probabilities_are_no_predictions(table):
     result = raan("audit", table, *COLUMNS)
     assert result.returncode == 2
     assert "--prediction holds '0.0" in said(result)
-    assert "more values that --label never has: expected classes; are these probabilities or scores?" in said(
+    assert "more values that --label never has; expected classes; are these probabilities or scores?" in said(
         result
     )
 
@@ -110,7 +110,7 @@ def test_classes_that_have_nothing_in_common_are_refused_with_both_spellings(tab
     frame.assign(said=frame["said"].map({"yes": "ja", "no": "nein"})).to_csv(table, index=False)
     result = raan("audit", table, *COLUMNS)
     assert result.returncode == 2
-    assert "--prediction has the classes 'ja', 'nein': expected some of those of --label, 'no', 'yes'" in said(
+    assert "--prediction has the classes 'ja', 'nein'; expected some of those of --label, 'no', 'yes'" in said(
         result
     )
 
@@ -137,7 +137,7 @@ def test_a_wrong_label_leaves_the_names_of_the_users_columns(table):
     frame.rename(columns={"hired": "y_true", "said": "y_pred"}).to_csv(table, index=False)
     result = raan("audit", table, "--label", "hired", "--prediction", "y_pred", "--attribute", "sex")
     assert result.returncode == 2
-    assert "--label names the column 'hired', which people.csv does not have: expected one of " in said(result)
+    assert "--label names the column 'hired', which people.csv does not have; expected one of " in said(result)
     assert "score, sex, y_true, y_pred" in said(result)
 
 
@@ -146,6 +146,6 @@ def test_a_thousand_classes_are_refused(table):
     frame.assign(hired=frame["id"], said=frame["id"]).to_csv(table, index=False)
     result = raan("audit", table, *COLUMNS)
     assert result.returncode == 2
-    assert "--label and --prediction hold 1,200 classes, and there are 2 groups: expected 200 classes" in said(
+    assert "--label and --prediction hold 1,200 classes, and there are 2 groups; expected 200 classes" in said(
         result
     )

@@ -108,7 +108,7 @@ def test_the_folder_itself_is_not_written_over_without_force(fitted):
     _, fair = fitted
     result = raan("choose", fair, "--out", fair)
     assert result.returncode == 2
-    assert "is not empty: expected the name of a folder that is new or empty" in said(result)
+    assert "is not empty; expected the name of a folder that is new or empty" in said(result)
 
 
 @posix

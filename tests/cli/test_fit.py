@@ -213,7 +213,7 @@ def test_names_and_values_of_the_user_are_never_markup(tmp_path):
     [
         (
             ("--label", "hird", "--attribute", "sex"),
-            "--label names the column 'hird', which people.csv does not have: expected one of",
+            "--label names the column 'hird', which people.csv does not have; expected one of",
         ),
         (
             ("--label", "hired", "--attribute", "Sex"),

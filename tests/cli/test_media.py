@@ -119,5 +119,5 @@ def test_a_wrong_encoder_is_an_error_in_words(tmp_path):
         "religion", "--out", tmp_path / "out", "--minutes", SHORT, RAAN_CACHE=str(tmp_path),
     )  # fmt: skip
     assert result.returncode == 2
-    assert "--text-encoder is 'no such model': expected the name of a sentence-transformers model" in said(result)
+    assert "--text-encoder is 'no such model'; expected the name of a sentence-transformers model" in said(result)
     assert not (tmp_path / "out").exists()

@@ -68,7 +68,7 @@ def test_lacking_columns_are_named_with_the_nearest_and_nothing_is_written(fitte
     pd.read_csv(table).rename(columns={"age": "Age", "score": "points"}).to_csv(tmp_path / "b.csv", index=False)
     result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
     assert result.returncode == 2
-    assert "lacks 2 of the 3 columns that the model was fitted to: expected 'age' (it has 'A" in said(result)
+    assert "lacks 2 of the 3 columns that the model was fitted to; expected 'age' (it has 'A" in said(result)
     assert "'age' (it has 'Age'), 'score'" in said(result)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["b.csv"]
 
@@ -123,7 +123,7 @@ def test_an_output_that_would_be_something_else_than_its_name_says_is_refused(fi
     table, out = fitted
     result = raan("predict", out, table, "--out", tmp_path / name)
     assert result.returncode == 2
-    assert f"--out ends in '.{name.split('.')[-1]}': expected .csv, .tsv or .parquet" in said(result)
+    assert f"--out ends in '.{name.split('.')[-1]}'; expected .csv, .tsv or .parquet" in said(result)
     assert not list(tmp_path.iterdir())
 
 
@@ -132,7 +132,7 @@ def test_an_encoding_that_is_none_of_text_is_refused(fitted, tmp_path, encoding)
     table, out = fitted
     result = raan("predict", out, table, "--out", tmp_path / "p.csv", "--encoding", encoding)
     assert result.returncode == 2
-    assert f"--encoding is '{encoding}': expected a text encoding, such as 'utf-8' or 'latin-1'" in said(result)
+    assert f"--encoding is '{encoding}'; expected a text encoding, such as 'utf-8' or 'latin-1'" in said(result)
 
 
 def test_the_data_are_not_written_over(fitted, tmp_path):

@@ -171,7 +171,7 @@ def test_what_is_no_results_file_is_said_plainly(here: Path, name: str, content:
 
 
 def test_a_folder_without_an_outcome_and_a_broken_explanation_are_errors(here: Path) -> None:
-    assert "has no outcome.npz: expected one that `raan fit` wrote" in str(run(here).exception)
+    assert "has no outcome.npz; expected one that `raan fit` wrote" in str(run(here).exception)
     results = write(SMALL, here / "small.jsonl")
     for broken in ("{", "{}", '{"format": 2}', '{"format": 1, "maps": [{"data": "x"}]}'):
         (here / "small.explain.json").write_text(broken)

@@ -59,5 +59,5 @@ def test_python_warns_of_a_budget_that_was_meant_in_points():
     with warnings.catch_warnings():
         warnings.filterwarnings("error", "accuracy_drop=")
         fair.choose(accuracy_drop=0.2)
-    with pytest.raises(ValueError, match="at_most limits demographic_parity to 5: expected a share from 0 to 1"):
+    with pytest.raises(ValueError, match="at_most limits demographic_parity to 5; expected a share from 0 to 1"):
         fair.choose(at_most={"demographic_parity": 5})

@@ -56,7 +56,7 @@ def test_a_file_that_is_no_checkpoint_and_a_seed_that_nobody_knows_are_errors(tm
     X, y, group = people(rows=200)
     (tmp_path / "text").write_text("not a checkpoint")
     with pytest.raises(
-        InputError, match="text, which contains no training: expected a file that an interrupted fit"
+        InputError, match="text, which contains no training; expected a file that an interrupted fit"
     ):
         classifier(checkpoint=tmp_path / "text").fit(X, y, sensitive_features=group)
     assert (tmp_path / "text").read_text() == "not a checkpoint"

@@ -111,7 +111,7 @@ def test_what_cannot_be_read_is_said():
     frame, y, sex = people()
     model = quick(epochs=1).fit(frame, y, sensitive_features=sex)
     with pytest.raises(
-        InputTypeError, match="fitted to a frame with words or missing values: expected a DataFrame"
+        InputTypeError, match="fitted to a frame with words or missing values; expected a DataFrame"
     ):
         model.predict(np.zeros((3, 3)))
     with pytest.raises(InputError, match="age"):

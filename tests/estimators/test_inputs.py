@@ -30,7 +30,7 @@ def quick(**parameters):
         (dict(balance=np.ones(2)), ValueError, "balance is array"),
         (dict(balance=None), ValueError, "balance is None"),
         (dict(style="lion"), ValueError, "style is 'lion'"),
-        (dict(aim="fairness"), ValueError, "aim is 'fairness': expected one of 'worst_group'"),
+        (dict(aim="fairness"), ValueError, "aim is 'fairness'; expected one of 'worst_group'"),
         (dict(missing="drop"), ValueError, "missing is 'drop'; expected 'ignore' or 'group' or 'error'"),
         (dict(temperature=-1), ValueError, "temperature is -1; expected a number from 0 to inf"),
         (dict(temperature=float("nan")), ValueError, "temperature is nan"),

@@ -92,7 +92,7 @@ def test_without_validation_rows_every_row_trains_and_there_is_no_history():
     model = fitted(aim=None, validation_fraction=0.0)
     assert model.frontier_ == Frontier.empty()
     assert model.frontier_.traded == {}
-    assert str(model.frontier_) == "no rows judged, so no trade-off"
+    assert str(model.frontier_) == "no rows were evaluated, so there is no trade-off"
     assert model.frontier_.to_frame().empty
     assert not np.array_equal(model.predict_proba(crowd(600).X), fitted(aim=None).predict_proba(crowd(600).X))
 

@@ -179,7 +179,7 @@ def test_validation_rows_go_through_the_encoder_and_keep_their_order_of_groups(p
 def test_validation_rows_that_do_not_fit_are_errors(people):
     X, y, a = people
     fit = lambda *validation: quick().fit(X, y, sensitive_features=a, validation=validation)  # noqa: E731
-    with pytest.raises(InputTypeError, match="validation is a tuple of 2: expected a tuple of three"):
+    with pytest.raises(InputTypeError, match="validation is a tuple of 2; expected a tuple of three"):
         fit(X, y)
     with pytest.raises(InputError, match="validation has 'new', which no training row has"):
         fit(X[:4], y[:4], ["new", *a[1:4].astype(str)])

@@ -440,7 +440,7 @@ def test_spellings_that_the_labels_tell_apart_are_not_matched():
 
 
 def test_columns_without_a_class_in_common_are_refused_with_both_spellings():
-    message = "y_pred has the classes 'n', 'y': expected some of those of y_true, '0', '1'; write both alike"
+    message = "y_pred has the classes 'n', 'y'; expected some of those of y_true, '0', '1'; write both alike"
     columns = [0, 1] * 10, ["n", "y"] * 10
     with pytest.raises(ValueError, match=message):
         audit(*columns, ["f", "m"] * 10)
@@ -473,7 +473,7 @@ def test_replicates_drawn_some_at_a_time_are_those_drawn_at_once(monkeypatch):
 
 def test_more_classes_than_anybody_reads_are_refused():
     with pytest.raises(
-        ValueError, match=r"hold 1,000 classes, and there are 2 groups: expected 200 classes at most"
+        ValueError, match=r"hold 1,000 classes, and there are 2 groups; expected 200 classes at most"
     ):
         audit(np.arange(1000), np.arange(1000), ["f", "m"] * 500)
 
@@ -484,10 +484,10 @@ def test_more_classes_than_anybody_reads_are_refused():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"confidence": 95.0}, "confidence is 95.0: expected a share between 0 and 1, such as 0.95"),
-        ({"confidence": 0.0}, "confidence is 0.0: expected a share between 0 and 1"),
-        ({"replicates": 0}, "replicates is 0: expected at least 1"),
-        ({"min_count": 0}, "min_count is 0: expected at least 1"),
+        ({"confidence": 95.0}, "confidence is 95.0; expected a share between 0 and 1, such as 0.95"),
+        ({"confidence": 0.0}, "confidence is 0.0; expected a share between 0 and 1"),
+        ({"replicates": 0}, "replicates is 0; expected at least 1"),
+        ({"min_count": 0}, "min_count is 0; expected at least 1"),
     ],
 )
 def test_options_out_of_range_are_refused(options, message):
@@ -499,9 +499,9 @@ def test_options_out_of_range_are_refused(options, message):
     ("columns", "message"),
     [
         (([0, 1], [0, 1, 1], ["a"]), "rows differ: y_true has 2, y_pred has 3, sensitive_features has 1"),
-        (([0, 1], [0.2, 0.7], ["a", "b"]), "y_pred holds 0.2 at row 0: expected classes: numbers from 0 up or"),
+        (([0, 1], [0.2, 0.7], ["a", "b"]), "y_pred holds 0.2 at row 0; expected classes: numbers from 0 up or"),
         (([0, None], [0, 1], ["a", "b"]), "y_true is missing in 1 of 2 rows, first at row 1"),
-        (([1, 1], [1, 1], ["a", "b"]), "y_true and y_pred hold one class only, '1': expected at least two"),
+        (([1, 1], [1, 1], ["a", "b"]), "y_true and y_pred hold one class only, '1'; expected at least two"),
         (([0, 1], [0, 1], [None, None]), "sensitive_features is unknown"),
     ],
 )
@@ -519,6 +519,6 @@ def test_the_audit_of_counts_is_the_audit_of_the_rows_that_were_counted():
 
 def test_counts_of_another_shape_than_the_names_are_refused():
     with pytest.raises(
-        ValueError, match=r"counts has shape \(2, 3, 2\): expected \(2, 4, 2\) for 2 classes and 3"
+        ValueError, match=r"counts has shape \(2, 3, 2\); expected \(2, 4, 2\) for 2 classes and 3"
     ):
         audit_counts(np.ones((2, 3, 2)), ["no", "yes"], ["a", "b", "c"])

@@ -84,4 +84,4 @@ def test_a_frontier_survives_pickle_and_an_empty_one_says_so():
     assert len(empty) == 0
     assert empty.traded == {}
     assert empty.to_frame().empty
-    assert str(empty) == "no rows judged, so no trade-off"
+    assert str(empty) == "no rows were evaluated, so there is no trade-off"

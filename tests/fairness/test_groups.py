@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from raan.fairness import UNKNOWN, Codes, check_lengths, encode_attribute, encode_classes, encode_label
-from raan.fairness.groups import cross_codes, keep_judged
+from raan.fairness.groups import cross_codes, keep_large_groups
 
 TEXT = ["Male", "Female", None, "Female"]
 INTEGERS = [10, 9, None, 9]
@@ -175,7 +175,7 @@ def test_a_quantity_is_refused_as_an_attribute_at_once(column):
     message = message_of(ValueError, encode_attribute, column)
     assert time.perf_counter() - start < 2
     assert re.match(
-        r"sensitive_features holds [\d,]+ different numbers in [\d,]+ rows: expected groups, ", message
+        r"sensitive_features holds [\d,]+ different numbers in [\d,]+ rows; expected groups, ", message
     )
     assert "bin them first, e.g. by pandas.cut" in message
 
@@ -235,44 +235,44 @@ def test_a_million_rows_of_text_are_encoded_quickly():
 FAULTY_LABELS = {
     "missing": (
         ["a", None, "b", None],
-        "label is missing in 2 of 4 rows, first at row 1: expected a class for every sample; drop",
+        "label is missing in 2 of 4 rows, first at row 1; expected a class for every sample; drop",
     ),
     "nan": (np.array([0, 1, np.nan]), "label is missing in 1 of 3 rows, first at row 2"),
     "pandas.NA": (pd.Series([0, None, 1], dtype="Int64"), "label is missing in 1 of 3 rows, first at row 1"),
     "negative": (
         [1, 1, 1, -1, -1],
-        "label holds -1 at row 3: expected classes: numbers from 0 up or strings; e.g. map {-1, 1} to {0, 1}",
+        "label holds -1 at row 3; expected classes: numbers from 0 up or strings; e.g. map {-1, 1} to {0, 1}",
     ),
     "fraction": (
         [0, 1, 0.25],
-        "label holds 0.25 at row 2: expected classes: numbers from 0 up or strings; e.g. take",
+        "label holds 0.25 at row 2; expected classes: numbers from 0 up or strings; e.g. take",
     ),
-    "infinite": ([0, np.inf], "label holds inf at row 1: expected classes: numbers from 0 up or strings"),
-    "date": (np.array(["2020-01-01"], dtype="datetime64[D]"), "label holds 2020-01-01 at row 0: expected classes"),
-    "one class": ([3, 3, 3], "label holds one class only, '3': expected at least two"),
-    "empty": ([], "label is empty: expected at least one row"),
-    "two columns": (np.zeros((4, 2)), "label has shape (4, 2): expected one dimension, one class per row"),
+    "infinite": ([0, np.inf], "label holds inf at row 1; expected classes: numbers from 0 up or strings"),
+    "date": (np.array(["2020-01-01"], dtype="datetime64[D]"), "label holds 2020-01-01 at row 0; expected classes"),
+    "one class": ([3, 3, 3], "label holds one class only, '3'; expected at least two"),
+    "empty": ([], "label is empty; expected at least one row"),
+    "two columns": (np.zeros((4, 2)), "label has shape (4, 2); expected one dimension, one class per row"),
     "frame": (
         pl.DataFrame({"y": [0, 1]}),
-        "label has shape (2, 1): expected one dimension, one class per row",
+        "label has shape (2, 1); expected one dimension, one class per row",
     ),
 }
 FAULTY_ATTRIBUTES = {
     "unknown": (
         [None, None],
-        "sensitive_features is unknown (None or NaN) in all 2 rows: expected at least one",
+        "sensitive_features is unknown (None or NaN) in all 2 rows; expected at least one",
     ),
     "polars unknown": (pl.Series([None, None]), "sensitive_features is unknown (None or NaN) in all 2 rows"),
     "crossed unknown": (
         [["a", None], [None, "b"]],
         "sensitive_features is unknown (None or NaN) in all 2 rows",
     ),
-    "empty": ([], "sensitive_features has shape (0,): expected at least one row"),
+    "empty": ([], "sensitive_features has shape (0,); expected at least one row"),
     "no column": (
         np.zeros((3, 0)),
-        "sensitive_features has shape (3, 0): expected at least one row, and one column",
+        "sensitive_features has shape (3, 0); expected at least one row, and one column",
     ),
-    "cube": (np.zeros((3, 1, 1)), "sensitive_features has shape (3, 1, 1): expected at least one row"),
+    "cube": (np.zeros((3, 1, 1)), "sensitive_features has shape (3, 1, 1); expected at least one row"),
     "ragged": ([["a", "b"], ["a"]], "sensitive_features cannot be read as an array"),
 }
 
@@ -305,7 +305,7 @@ def test_advice_fits_the_fault():
 @pytest.mark.parametrize("column", ["abc", 3, {"sex": ["F"]}, {"F", "M"}, None])
 def test_what_is_no_column_is_refused_by_its_type(column):
     message = message_of(TypeError, encode_attribute, column)
-    assert f"sensitive_features is a {type(column).__name__}: expected a list, a numpy array" in message
+    assert f"sensitive_features is a {type(column).__name__}; expected a list, a numpy array" in message
 
 
 def test_values_that_cannot_be_grouped_are_refused():
@@ -334,7 +334,7 @@ def test_equal_lengths_pass():
 
 def test_groups_with_too_few_rows_of_some_class_become_unknown_and_the_others_are_numbered_anew():
     attribute = Codes(np.array([0, 1, 2, 2, UNKNOWN, 1]), ("a", "b", "c"))
-    judged = keep_judged(attribute, np.array([[5, 2, 3], [5, 9, 3]]), 3)
+    judged = keep_large_groups(attribute, np.array([[5, 2, 3], [5, 9, 3]]), 3)
     assert judged.names == ("a", "c")
     assert judged.codes.tolist() == [0, UNKNOWN, 1, 1, UNKNOWN, UNKNOWN]
-    assert keep_judged(attribute, np.array([[5, 2, 3], [5, 9, 3]]), 6).names == ()
+    assert keep_large_groups(attribute, np.array([[5, 2, 3], [5, 9, 3]]), 6).names == ()

@@ -276,5 +276,5 @@ def test_there_is_a_reason_if_and_only_if_something_is_nan(problem, min_count):
 
 def test_an_unknown_aggregate_names_the_choices():
     counts = counts_of(*random_problem())
-    with pytest.raises(ValueError, match="aggregate is 'worst_case': expected one of 'sum', 'max', 'mean'"):
+    with pytest.raises(ValueError, match="aggregate is 'worst_case'; expected one of 'sum', 'max', 'mean'"):
         fairness.equalized_odds_gap(counts, "worst_case")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from raan.errors import InputError
 from raan.fairness import AIMS, MEASURES, Metrics, count, metrics, read_aim
-from raan.fairness.rule import HAIR, LAST, Rule
+from raan.fairness.rule import LAST, TOLERANCE, Rule
 
 
 def random_counts(rng, points, batch=(), classes=2, groups=2):
@@ -25,11 +25,11 @@ def literal_choice(rule, points, reference):
     for place, counts in enumerate(points):
         here = metrics(counts)
         value = getattr(here, AIMS[rule.aim].metric)
-        if math.isnan(value) or here.accuracy < before.accuracy - rule.accuracy_drop - HAIR:
+        if math.isnan(value) or here.accuracy < before.accuracy - rule.accuracy_drop - TOLERANCE:
             continue
         floor = before.worst_group_accuracy
         least = -math.inf if rule.worst_group_drop is None or math.isnan(floor) else floor - rule.worst_group_drop
-        if not (here.worst_group_accuracy >= least - HAIR or least == -math.inf):
+        if not (here.worst_group_accuracy >= least - TOLERANCE or least == -math.inf):
             continue
         loss = 1 - value if rule.aim == "worst_group" else math.sqrt(value**2 + rule.noise**2)
         allowed[place] = (loss, here.accuracy)
@@ -65,8 +65,8 @@ def test_floors_and_allowances_hold_on_the_judging_rows_exactly():
         points = random_counts(rng, 40) + 1
         place = int(Rule("equalized_odds", 0.03, 0.0).choose(points, points[0]))
         before, after = metrics(points[0]), metrics(points[place])
-        assert after.accuracy >= before.accuracy - 0.03 - HAIR
-        assert after.worst_group_accuracy >= before.worst_group_accuracy - HAIR
+        assert after.accuracy >= before.accuracy - 0.03 - TOLERANCE
+        assert after.worst_group_accuracy >= before.worst_group_accuracy - TOLERANCE
 
 
 def test_without_an_aim_the_last_allowed_point_is_taken():
@@ -105,7 +105,7 @@ def test_the_noise_is_the_standard_error_of_the_aim_on_the_reference():
     counts = count(label, attribute, prediction, 2, 2)
     rows = ((label == 1) & (attribute == 0)).sum()
     worst = float(metrics(counts).worst_group_accuracy)
-    noise = Rule("worst_group").judged_by(counts).noise
+    noise = Rule("worst_group").with_noise_of(counts).noise
     assert noise == pytest.approx(math.sqrt(worst * (1 - worst) / rows), rel=0.2)
 
 

@@ -4,7 +4,7 @@ from raan.fit.families import BOOSTING, estimate_seconds, fit_in_time
 
 
 def test_a_family_judges_every_training_row_by_a_model_that_has_not_seen_it(boosting, rows):
-    judge, features = boosting.frontier.judge_, rows.features(rows.training)
+    judge, features = boosting.frontier.evaluation_, rows.features(rows.training)
     assert judge.rows == len(rows.training)
     said = np.stack([model(features) for model in boosting.frontier.models_])
     differs = np.abs(said - judge.posterior).max((2, 3))

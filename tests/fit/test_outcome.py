@@ -10,7 +10,7 @@ from raan.fit.card import model_card
 from raan.fit.families import choose_with_warnings
 from raan.fit.outcome import FILE, Outcome
 from raan.fit.words import inputs, title, verdict
-from raan.frontier.search import Tried
+from raan.frontier.search import Points
 
 
 def test_an_outcome_is_itself_after_a_file(outcome, tmp_path):
@@ -45,7 +45,7 @@ def test_the_choices_are_those_that_choose_makes(fitted):
 
 def test_the_choices_keep_the_baseline_where_choose_does(monkeypatch):
     assert any(choice.point for choice in made_up().choices)
-    monkeypatch.setattr(Tried, "decide", lambda self, rule: 0)  # as where rows that did not choose show no gain
+    monkeypatch.setattr(Points, "decide", lambda self, rule: 0)  # as where rows that did not choose show no gain
     assert not any(choice.point for choice in made_up().choices)
 
 

@@ -12,10 +12,10 @@ from raan.frontier.decide import decide
 def test_points_are_counted_against_another_familys_plain_model_as_a_loop_does(boosting, logistic):
     held_out, test = boosting.count(logistic, slice(5))
     for judge, other, found in (
-        (boosting.frontier.judge_, logistic.frontier.judge_, held_out),
+        (boosting.frontier.evaluation_, logistic.frontier.evaluation_, held_out),
         (boosting.test, logistic.test, test),
     ):
-        for point, weights in enumerate(boosting.frontier.tried_.weights[:5]):
+        for point, weights in enumerate(boosting.frontier.points_.weights[:5]):
             decided = decide(judge.posterior, weights)
             counts, switched = np.zeros_like(found.counts[point]), np.zeros_like(found.switched[point])
             for row in range(judge.rows):
@@ -39,7 +39,7 @@ def test_the_choice_is_the_best_of_all_families_within_the_budget(families):
 
 
 def test_a_plain_model_more_accurate_by_chance_alone_does_not_replace_boosting(boosting):
-    judge = boosting.frontier.judge_
+    judge = boosting.frontier.evaluation_
     wrong = np.flatnonzero(judge.plain != judge.label)
 
     def other(repaired):
@@ -47,7 +47,7 @@ def test_a_plain_model_more_accurate_by_chance_alone_does_not_replace_boosting(b
         posterior = judge.posterior.copy()
         posterior[wrong[:repaired]] = posterior[wrong[:repaired], ::-1]
         frontier = copy(boosting.frontier)
-        frontier.judge_ = replace(judge, posterior=posterior)
+        frontier.evaluation_ = replace(judge, posterior=posterior)
         return replace(boosting, title="other", frontier=frontier)
 
     assert choose_family([boosting, other(0)])[0] is boosting

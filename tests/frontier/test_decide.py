@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from raan.frontier.decide import Judge, decide
+from raan.frontier.decide import Evaluation, decide
 
 
 def rows(n=300, classes=2, groups=2, seed=0):
@@ -16,7 +16,7 @@ def rows(n=300, classes=2, groups=2, seed=0):
 def test_counts_and_switched_rows_are_those_of_a_loop_over_rows(classes, groups):
     posterior, label, group, part = rows(classes=classes, groups=groups)
     weights = 1 + np.random.default_rng(1).normal(0, 1, (7, classes, groups))
-    counts, switched, _ = Judge(posterior, label, group, part, 3).count(weights)
+    counts, switched, _ = Evaluation(posterior, label, group, part, 3).count(weights)
     for place, w in enumerate(weights):
         expected, moved = np.zeros(counts.shape[1:]), np.zeros(switched.shape[1:])
         for q, y, a, p in zip(posterior, label, group, part, strict=True):
@@ -33,7 +33,7 @@ def test_counts_and_switched_rows_are_those_of_a_loop_over_rows(classes, groups)
 def test_smoothed_counts_have_rows_that_are_decided_as_the_posterior_expects(classes, groups):
     posterior, label, group, part = rows(classes=classes, groups=groups)
     weights = 1 + np.random.default_rng(1).normal(0, 1, (3, classes, groups))
-    counts, _, smoothed = Judge(posterior, label, group, part, 3).count(weights)
+    counts, _, smoothed = Evaluation(posterior, label, group, part, 3).count(weights)
     for place, w in enumerate(weights):
         decided = decide(posterior, w)
         expected = counts[place].copy()
@@ -48,7 +48,7 @@ def test_smoothed_counts_have_rows_that_are_decided_as_the_posterior_expects(cla
 def test_rows_switch_against_the_reference_that_is_given():
     posterior, label, group, part = rows()
     reference = np.random.default_rng(5).integers(0, 2, len(label))
-    judge = Judge(posterior, label, group, part, 3, reference)
+    judge = Evaluation(posterior, label, group, part, 3, reference)
     some = np.arange(0, 300, 2)
     for each, chosen in ((judge, np.arange(300)), (judge.take(some), some)):
         _, switched, _ = each.count(np.ones((1, 2, 2)))
@@ -81,7 +81,7 @@ def test_weights_common_to_a_class_are_one_threshold():
 
 def test_many_weights_in_chunks_are_counted_as_few(monkeypatch):
     posterior, label, group, part = rows()
-    judge = Judge(posterior, label, group, part, 3)
+    judge = Evaluation(posterior, label, group, part, 3)
     weights = 1 + np.random.default_rng(0).normal(0, 1, (50, 2, 2))
     whole = judge.count(weights)
     monkeypatch.setattr("raan.frontier.decide.LARGEST", 2000)

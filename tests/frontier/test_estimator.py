@@ -181,7 +181,7 @@ def test_thresholds_by_group_need_the_attribute_to_predict_and_narrow_the_gap_mo
     X, y, a = people(3000)
     model = FairFrontier(LogisticRegression(), aim="demographic_parity", attribute_at_prediction=True)
     model.fit(X, y, sensitive_features=a)
-    with pytest.raises(ValueError, match="sensitive_features is None: expected the attribute of each row"):
+    with pytest.raises(ValueError, match="sensitive_features is None; expected the attribute of each row"):
         model.predict(X)
     predicted = model.predict(X, sensitive_features=a)
     second = model.predict_proba(X)[:, 1]
@@ -196,7 +196,7 @@ def test_anyones_posterior_on_held_out_rows_is_enough(fitted):
     network = FairFrontier.from_posterior(fitted.posterior(X), y, a, aim="worst_group", accuracy_drop=0.02)
     assert network.frontier_.chosen.worst_group_accuracy > network.frontier_.plain.worst_group_accuracy
     assert network.predict_posterior(fitted.posterior(X)).shape == (4000,)
-    with pytest.raises(ValueError, match=r"posterior has shape \(4000, 2\): expected \(4000, 2, 2\)"):
+    with pytest.raises(ValueError, match=r"posterior has shape \(4000, 2\); expected \(4000, 2, 2\)"):
         FairFrontier.from_posterior(fitted.predict_proba(X), y, a)
 
 
@@ -270,13 +270,13 @@ def test_a_progress_bar_stands_on_standard_error_and_only_when_asked_for(capsys)
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"estimator": LinearSVC()}, "estimator LinearSVC gives no probabilities: expected a classifier with"),
+        ({"estimator": LinearSVC()}, "estimator LinearSVC gives no probabilities; expected a classifier with"),
         ({"estimator": LogisticRegression}, "expected an instance of a classifier"),
-        ({"aim": "fairness"}, "aim is 'fairness': expected one of 'worst_group'"),
-        ({"accuracy_drop": 2}, "accuracy_drop is 2: expected a share"),
-        ({"confidence": 0.2}, "confidence is 0.2: expected a share from 0.5 up"),
-        ({"folds": 1}, "folds is 1: expected a whole number from 2 up"),
-        ({"factorisation": "wild"}, "factorisation is 'wild': expected 'chain' or 'joint'"),
+        ({"aim": "fairness"}, "aim is 'fairness'; expected one of 'worst_group'"),
+        ({"accuracy_drop": 2}, "accuracy_drop is 2; expected a share"),
+        ({"confidence": 0.2}, "confidence is 0.2; expected a share from 0.5 up"),
+        ({"folds": 1}, "folds is 1; expected a whole number from 2 up"),
+        ({"factorisation": "wild"}, "factorisation is 'wild'; expected 'chain' or 'joint'"),
     ],
 )
 def test_a_parameter_that_means_nothing_is_named(parameters, message):

@@ -3,10 +3,10 @@
 import numpy as np
 
 from raan.fairness.rule import Rule
-from raan.frontier.search import Tried
+from raan.frontier.search import Points
 
 
-def lucky_points() -> Tried:
+def lucky_points() -> Points:
     """Three parts; besides the plain point, one for each part that has no gap there and a large one elsewhere."""
     plain = np.array(
         [[[40, 10], [30, 20], [0, 0]], [[5, 45], [25, 25], [0, 0]]], float
@@ -16,7 +16,7 @@ def lucky_points() -> Tried:
     counts = np.stack(
         [np.stack([plain] * 3)] + [np.stack([equal if p == own else uneven for p in range(3)]) for own in range(3)]
     )
-    return Tried(np.ones((4, 2, 2)), counts, np.zeros(counts.shape[:-1]), counts)
+    return Points(np.ones((4, 2, 2)), counts, np.zeros(counts.shape[:-1]), counts)
 
 
 def test_each_part_is_measured_at_the_point_that_the_other_parts_choose():

@@ -140,7 +140,7 @@ def test_the_attribute_may_be_values_in_the_order_of_the_rows(tmp_path):
         ({"sensitive_features": "faith"}, "sensitive_features names the column 'faith', which train_dataset"),
         (
             {"sensitive_features": ["a", "b", "b", "a"] * 5, "label": [0, 0, 1, 1] * 5},
-            "20 rows: expected one for each of the",
+            "20 rows; expected one for each of the",
         ),
         ({"rows": iter([])}, "train_dataset is a list_iterator, whose rows have no number"),
     ],

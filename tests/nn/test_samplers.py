@@ -109,7 +109,7 @@ def test_a_stream_has_no_rows_to_count():
         def __iter__(self):
             return iter(range(3))
 
-    with pytest.raises(TypeError, match="dataset is a Stream: expected one with a length and numbered rows"):
+    with pytest.raises(TypeError, match="dataset is a Stream; expected one with a length and numbered rows"):
         IndexedDataset(Stream())
 
 

@@ -217,7 +217,7 @@ def test_class_weights_by_the_users_classes_still_mean_what_they_say():
         (
             dict(aim="worst_group"),
             ValueError,
-            r"aim is 'worst_group', which AANReweighting no longer tunes: expected None; write raan.FairFrontier",
+            r"aim is 'worst_group', which AANReweighting no longer tunes; expected None; write raan.FairFrontier",
         ),
         (dict(temperature="hot"), TypeError, "temperature is 'hot'; expected a number"),
         (dict(temperature=-1.0), ValueError, "temperature is -1.0; expected 0"),

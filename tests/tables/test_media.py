@@ -128,7 +128,7 @@ def test_several_columns_of_texts_stand_beside_each_other(comments, tiny):
 
 def test_a_folder_is_named_again_for_new_rows_and_must_be_the_same(comments, tiny, tmp_path):
     fitted = load(comments, tiny).preprocessing
-    with pytest.raises(InputError, match="fitted with 'tiny', a folder of one's own: expected that folder"):
+    with pytest.raises(InputError, match="fitted with 'tiny', a folder of one's own; expected that folder"):
         fitted.transform(comments)
     other = tiny_text_encoder(tmp_path / "tiny", seed=1)
     with pytest.raises(InputError, match="expected the encoder that the model was fitted with, tiny, of fingerp"):
@@ -139,7 +139,7 @@ def test_a_name_in_a_file_is_not_taken_for_a_folder(comments, tiny, tmp_path, mo
     stored = load(comments, tiny).preprocessing.to_dict()
     stored["columns"][0]["encoder"] |= {"name": "tiny", "source": "hub"}
     monkeypatch.chdir(tiny.parent)
-    with pytest.raises(InputError, match=r"text_encoder is 'tiny': expected the name of"):
+    with pytest.raises(InputError, match=r"text_encoder is 'tiny'; expected the name of"):
         Preprocessing.from_dict(stored).transform(comments)
 
 
@@ -188,10 +188,10 @@ def test_without_torch_the_extra_is_named(kind, extra, comments, monkeypatch):
     ("media", "said"),
     [
         (Media(text=("coment",)), r"--text names the column 'coment'.* is it 'comment'\?"),
-        (Media(text=("sex",)), "'sex' is named as --text or --image and otherwise: expected one role"),
+        (Media(text=("sex",)), "'sex' is named as --text or --image and otherwise; expected one role"),
         (Media(text=("comment",), image=("comment",)), "'comment' is named as --text or --image and otherwise"),
-        (Media(text_encoder="x/y"), "--text-encoder is given: expected a column to use it for, by --text"),
-        (Media(text=("comment",), image_folder="."), "--image-folder is given: expected a column .* by --image"),
+        (Media(text_encoder="x/y"), "--text-encoder is given; expected a column to use it for, by --text"),
+        (Media(text=("comment",), image_folder="."), "--image-folder is given; expected a column .* by --image"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_the_words_of_the_command(comments, media, said):
@@ -260,7 +260,7 @@ def test_a_network_that_has_changed_is_refused(faces, timm, monkeypatch):
 
     monkeypatch.setattr(timm, "create_model", changed)
     encoders.find_timm.cache_clear()
-    with pytest.raises(InputError, match=r"image_encoder is colours, of fingerprint .*: expected the encoder"):
+    with pytest.raises(InputError, match=r"image_encoder is colours, of fingerprint .*; expected the encoder"):
         fitted.transform(faces, media=Media(image_folder=faces.parent / "faces"))
 
 

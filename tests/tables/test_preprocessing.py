@@ -129,7 +129,7 @@ def test_a_number_that_is_constant_where_it_is_known_keeps_its_indicator() -> No
 
 def test_nothing_to_learn_from_is_refused() -> None:
     with (
-        pytest.raises(ValueError, match="no column is left to learn from, of x: expected one that varies"),
+        pytest.raises(ValueError, match="no column is left to learn from, of x; expected one that varies"),
     ):
         fitted(pd.DataFrame({"x": [1] * 6}))
 
@@ -142,7 +142,7 @@ def test_numbers_too_large_to_be_standardised_are_refused() -> None:
 @pytest.mark.parametrize(("argument", "value"), [("types", {"agee": "number"}), ("ignore", ["agee"])])
 def test_a_name_that_is_no_columns_is_told_with_the_nearest(argument: str, value: object) -> None:
     with pytest.raises(
-        ValueError, match=rf"{argument} names the column 'agee', which frame does not have: .*; is it 'age'"
+        ValueError, match=rf"{argument} names the column 'agee', which frame does not have; .*; is it 'age'"
     ):
         fitted(**{argument: value})
 
@@ -163,7 +163,7 @@ def test_rows_are_transformed_one_at_a_time_as_together() -> None:
 
 
 def test_missing_columns_are_all_named_with_what_is_there_instead() -> None:
-    with pytest.raises(ValueError, match=r"frame lacks 2 of the 3 .*: expected 'age' \(it has 'Age'\), 'job'"):
+    with pytest.raises(ValueError, match=r"frame lacks 2 of the 3 .*; expected 'age' \(it has 'Age'\), 'job'"):
         fitted().transform(FRAME.rename(columns={"age": "Age", "job": "x"}))
 
 
@@ -194,7 +194,7 @@ def test_missing_values_that_no_training_row_had_are_the_median_and_zeros() -> N
 
 
 def test_a_word_where_the_training_rows_had_numbers_is_told() -> None:
-    with pytest.raises(ValueError, match=r"frame, row 1: the column 'hours' is 'many': expected a number"):
+    with pytest.raises(ValueError, match=r"frame, row 1: the column 'hours' is 'many'; expected a number"):
         fitted().transform(FRAME[:2].assign(hours=["1", "many"]))
 
 
@@ -208,7 +208,7 @@ def test_numbers_are_taken_as_words_where_the_training_rows_had_words() -> None:
 def test_a_number_too_far_from_the_training_rows_is_told() -> None:
     with pytest.raises(
         ValueError,
-        match=r"frame, row 1: the column 'hours' is 1e\+300, too far to be used: expected a",
+        match=r"frame, row 1: the column 'hours' is 1e\+300, too far to be used; expected a",
     ):
         fitted().transform(FRAME[:2].assign(hours=[1, 1e300]))
 

@@ -243,23 +243,23 @@ def test_what_pythons_csv_writes_is_read_back(
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", r"table.csv is empty: expected a line that names the columns"),
-        ("\n\n  \n", r"table.csv, line 1 has no names of columns: expected them"),
-        ("a,b\n", r"table.csv names its columns \(a, b\) and ends: expected rows of values"),
-        ("a,b\n1,2\n3\n", r"table.csv, line 3 has 1 values: expected 2 \(a, b\)"),
-        ("a,b\n1,2\n\n3,4,5\n", r"table.csv, line 4 has 3 values: expected 2 \(a, b\)"),
-        ("a,b\n1,2,3\n4,5,6\n", r"table.csv, line 2 has 3 values: expected 2 \(a, b\)"),
-        ("a,b\n1,2,\n4,5,\n", r"table.csv, line 2 has 3 values: expected 2 \(a, b\)"),
-        ('a,b\n1,"x\ny"\n2\n', r"table.csv, line 4 has 1 values: expected 2"),
-        ("a,b,a\n1,2,3\n", r"table.csv, line 1 gives the name 'a' to columns 1 and 3: expected one"),
+        ("", r"table.csv is empty; expected a line that names the columns"),
+        ("\n\n  \n", r"table.csv, line 1 has no names of columns; expected them"),
+        ("a,b\n", r"table.csv names its columns \(a, b\) and ends; expected rows of values"),
+        ("a,b\n1,2\n3\n", r"table.csv, line 3 has 1 values; expected 2 \(a, b\)"),
+        ("a,b\n1,2\n\n3,4,5\n", r"table.csv, line 4 has 3 values; expected 2 \(a, b\)"),
+        ("a,b\n1,2,3\n4,5,6\n", r"table.csv, line 2 has 3 values; expected 2 \(a, b\)"),
+        ("a,b\n1,2,\n4,5,\n", r"table.csv, line 2 has 3 values; expected 2 \(a, b\)"),
+        ('a,b\n1,"x\ny"\n2\n', r"table.csv, line 4 has 1 values; expected 2"),
+        ("a,b,a\n1,2,3\n", r"table.csv, line 1 gives the name 'a' to columns 1 and 3; expected one"),
         (
             'a,b\n1,2\n3,"4\n5,6\n',
             r"table.csv, line 3 cannot be read \(unexpected end of data\): .*quotes",
         ),
         ('a,b\n1,2\n3,"4"5\n', r"table.csv, line 3 cannot be read \(',' expected after '\"'"),
         ("a,b\n1,2\n3,\0\n", r"table.csv, line 3 has a NUL byte"),
-        ("a,b\n1,2\n".encode("utf-16-le"), r"table.csv, line 1 has a NUL byte: .* UTF-16"),
-        (b"a,b\n1,2\n3,caf\xe9\n", r"table.csv, line 3 has the byte 0xe9: expected utf-8; .*encoding='latin-1'"),
+        ("a,b\n1,2\n".encode("utf-16-le"), r"table.csv, line 1 has a NUL byte; .* UTF-16"),
+        (b"a,b\n1,2\n3,caf\xe9\n", r"table.csv, line 3 has the byte 0xe9; expected utf-8; .*encoding='latin-1'"),
     ],
     ids=lambda value: repr(value[:20]) if isinstance(value, str | bytes) else None,
 )
@@ -272,7 +272,7 @@ def test_a_malformed_file_is_told_by_its_line(
 
 def test_a_wrong_delimiter_is_told_with_the_one_that_it_looks_like(written: Callable[..., Path]) -> None:
     path = written("a;b\n1;2\n")
-    with pytest.raises(ValueError, match=r"line 1 has one column only, 'a;b', by .* ',': .*is it ';'\?"):
+    with pytest.raises(ValueError, match=r"line 1 has one column only, 'a;b', by .* ','; .*is it ';'\?"):
         read(path, layout=Layout(delimiter=","))
 
 
@@ -293,9 +293,9 @@ def test_a_column_without_a_name_is_left_out_and_told(written: Callable[..., Pat
     ("name", "error", "message"),
     [
         ("none.csv", FileNotFoundError, "none.csv is not a file; expected a CSV, TSV or Parquet file"),
-        ("table.xlsx", ValueError, r"table.xlsx ends in '.xlsx': expected one of .csv, "),
-        ("table", ValueError, r"table ends in '': expected one of .csv, "),
-        ("table.parquet", ValueError, r"table.parquet cannot be read .*: expected a Parquet file"),
+        ("table.xlsx", ValueError, r"table.xlsx ends in '.xlsx'; expected one of .csv, "),
+        ("table", ValueError, r"table ends in ''; expected one of .csv, "),
+        ("table.parquet", ValueError, r"table.parquet cannot be read .*; expected a Parquet file"),
     ],
 )
 def test_files_of_other_kinds_are_refused(
@@ -309,14 +309,14 @@ def test_files_of_other_kinds_are_refused(
 
 @pytest.mark.parametrize("frame", [[1, 2], np.zeros((2, 2)), 3, None, pl.LazyFrame({"x": [1]})])
 def test_what_is_no_frame_is_refused(frame: object) -> None:
-    with pytest.raises(TypeError, match=r"frame is a .*: expected a DataFrame of pandas or polars"):
+    with pytest.raises(TypeError, match=r"frame is a .*; expected a DataFrame of pandas or polars"):
         read(frame)
 
 
 def test_frames_that_are_empty_or_name_columns_twice_are_refused() -> None:
     with pytest.raises(ValueError, match="frame has 2 columns called 'a'"):
         read(pd.DataFrame([[1, 2]], columns=["a", "a"]))
-    with pytest.raises(ValueError, match="frame has 0 rows and 1 columns: expected at least one of each"):
+    with pytest.raises(ValueError, match="frame has 0 rows and 1 columns; expected at least one of each"):
         read(pd.DataFrame({"a": []}))
 
 
@@ -324,8 +324,8 @@ def test_frames_that_are_empty_or_name_columns_twice_are_refused() -> None:
     ("options", "message"),
     [
         ({"encoding": "nonsense"}, "encoding is 'nonsense'"),
-        ({"delimiter": ""}, "delimiter is '': expected one character"),
-        ({"decimal": ".."}, "decimal is '..': expected one character"),
+        ({"delimiter": ""}, "delimiter is ''; expected one character"),
+        ({"decimal": ".."}, "decimal is '..'; expected one character"),
     ],
 )
 def test_an_impossible_layout_is_refused(options: dict[str, str], message: str) -> None:
@@ -368,7 +368,7 @@ def settled(frame: object, **types: str) -> dict[str, list[object]]:
 def test_a_column_of_numbers_with_a_fault_is_told_by_its_line(written: Callable[..., Path]) -> None:
     path = written("x,y\n" + "1,1\n" * 20 + "\none,1\n" + "2,2\n")
     with pytest.raises(
-        ValueError, match=r"table.csv, line 23: the column 'x' is 'one': expected a number, as are 95"
+        ValueError, match=r"table.csv, line 23: the column 'x' is 'one'; expected a number, as are 95"
     ):
         settled(path)
     assert settled(path, x="category")["x"][20] == "one"
@@ -381,7 +381,7 @@ def test_a_column_of_words_may_hold_some_numbers(written: Callable[..., Path]) -
 def test_numbers_with_commas_are_told_and_read_when_asked(written: Callable[..., Path]) -> None:
     path = written("x;y\n1,5;1\n2;2\n")
     with pytest.raises(
-        ValueError, match=r"line 2: the column 'x' is '1,5': expected .* without a comma; .*decimal=','"
+        ValueError, match=r"line 2: the column 'x' is '1,5'; expected .* without a comma; .*decimal=','"
     ):
         settled(path)
     assert contents(path, layout=Layout(decimal=","))["x"] == [1.5, 2]
@@ -402,12 +402,12 @@ def test_numbers_as_categories_are_sorted_by_value() -> None:
 
 def test_a_word_where_a_number_is_asked_for_is_told_by_its_row() -> None:
     frame = pd.DataFrame({"x": ["1", "2", "many"]})
-    with pytest.raises(ValueError, match=r"frame, row 2: the column 'x' is 'many': expected a number"):
+    with pytest.raises(ValueError, match=r"frame, row 2: the column 'x' is 'many'; expected a number"):
         settled(frame, x="number")
 
 
 def test_infinite_numbers_are_told_by_their_row() -> None:
-    with pytest.raises(ValueError, match="frame, row 1: the column 'x' is -inf: expected a number"):
+    with pytest.raises(ValueError, match="frame, row 1: the column 'x' is -inf; expected a number"):
         settled(pd.DataFrame({"x": [1.0, -math.inf]}))
 
 
@@ -466,7 +466,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 @pytest.mark.parametrize("encoding", ["hex", "base64", "rot13", "bz2", "undefined", "idna", "a\0b", "klingon"])
 def test_an_encoding_that_is_none_of_text_is_refused(encoding: str) -> None:
     with pytest.raises(
-        ValueError, match=r"encoding is .*: expected a text encoding, such as 'utf-8' or 'latin-1'"
+        ValueError, match=r"encoding is .*; expected a text encoding, such as 'utf-8' or 'latin-1'"
     ):
         Layout(encoding=encoding)
 

@@ -223,7 +223,7 @@ def test_the_last_rule_takes_the_last_point():
 
 @pytest.mark.usefixtures("as_users_call")
 def test_an_unknown_aim_is_an_error():
-    with pytest.raises(ValueError, match="aim is 'fairness': expected one of 'worst_group'"):
+    with pytest.raises(ValueError, match="aim is 'fairness'; expected one of 'worst_group'"):
         Rule("fairness")
 
 

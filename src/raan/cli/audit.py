@@ -82,7 +82,7 @@ def audit(
 ) -> None:
     """Audit the predictions of any model: accuracy, gaps and each group's figures, with intervals.
 
-    Rows of unknown attribute count in the accuracy only, and so do groups too small to judge by, which are named.
+    Rows of unknown attribute count in the accuracy only, and so do groups too small to evaluate, which are named.
     An attribute of many numbers, such as an age, is binned. The equalized-odds gap is the sum of the differences
     of true and false positive rates.
 
@@ -123,7 +123,7 @@ def audit(
         if promised and verdict:
             _show_verdict(promised, verdict)
     if fail_above is not None:
-        _judge(found, metric, fail_above)
+        _evaluate(found, metric, fail_above)
     if verdict and (claims := verdict.of(CONTRADICTED)):
         names = ", ".join(claim.title for claim in claims)
         errors.print(f"The promise of {baseline} is contradicted: {names}.", highlight=False, markup=False)
@@ -179,7 +179,7 @@ def _groups(table: RawTable, names: list[str]) -> tuple[Any, list[str]]:
     return np.stack(columns, axis=1), notes
 
 
-def _judge(found: Audit, metric: str, limit: float) -> None:
+def _evaluate(found: Audit, metric: str, limit: float) -> None:
     """Exit with code 1 if the metric is above its limit, in points, or undefined."""
     aim = LIMITED[metric]
     value = 100 * found.overall[aim.metric].value

@@ -31,7 +31,7 @@ def choose(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Save another point of a trade-off that `raan fit` found: another aim or allowance. Nothing is trained.
+    """Save another point of a trade-off that `raan fit` found: another aim or accuracy budget. Nothing is trained.
 
     What is not given stays as it was. --at-most demographic-parity 5 takes the most accurate model within that
     limit. The new folder is of the same kind, with model, baseline, report and card.
@@ -87,7 +87,7 @@ def _options(
 ) -> dict[str, Any]:
     """What was given, as FairFrontier.choose takes it."""
     if aim is not None and at_most:
-        raise ValueError("--aim and --at-most were given: expected one of them; --at-most asks for accuracy")
+        raise ValueError("--aim and --at-most were given; expected one of them; --at-most asks for accuracy")
     options: dict[str, Any] = {} if aim is None else {"aim": aim.key}
     if drop is not None:
         options["accuracy_drop"] = drop / 100
@@ -109,5 +109,5 @@ def _limits(at_most: list[str] | None) -> dict[str, float] | None:
         return {read_aim(aim, "at_most").key: read_points(points, most=200) / 100 for aim, points in pairs}
     except (ValueError, typer.BadParameter) as error:
         raise ValueError(
-            f"--at-most is {' '.join(at_most)!r}: expected pairs such as demographic-parity 5; {error}"
+            f"--at-most is {' '.join(at_most)!r}; expected pairs such as demographic-parity 5; {error}"
         ) from None

@@ -26,7 +26,7 @@ errors = Console(stderr=True)
 """Errors, warnings and progress go to standard error, so that results can be piped."""
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
-"""What the doors raise when the input is wrong or too much, or an extra is missing: shown as a paragraph."""
+"""What the library raises when the input is wrong or too much, or an extra is missing: shown as a paragraph."""
 
 ENDING = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name))
 """How a process is asked to end, other than by Ctrl-C: by `kill`, the system's end or a closed terminal."""
@@ -210,7 +210,7 @@ def show_columns(bar: Progress) -> Callable[[str, int, int], None]:
 
 @contextmanager
 def time_bar(quiet: bool) -> Iterator[Callable[[str, float, float], None]]:
-    """A bar for work that is planned in seconds: told what is done, how much of it, and of how much in all."""
+    """A bar for work that is planned in seconds: it receives what is done, how much of it, and the total."""
     text = TextColumn("{task.description}", markup=False)
     columns = (text, BarColumn(BAR), _Times(planned=True))
     with Progress(*columns, console=errors, transient=True, disable=quiet) as bar:

@@ -1,4 +1,4 @@
-"""The methods that a study can compare: what each makes fair, what it must know for that, and its dials."""
+"""The methods that a study can compare: what each makes fair, what it must know for that, and its settings."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")] = False) -> None:
-    """List the methods: what each debiases, which group information it uses where, its dials and their grids."""
+    """List the methods: what each debiases, which group information it uses where, its settings and grids."""
     with waiting("looking up"), needing("raan methods"):
         from raan.methods import METHODS
 
@@ -68,22 +68,22 @@ def _plain(value: Any) -> Any:
 
 
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """The methods as a table, one dial a line; a dial that is not tuned and stands at its default is left out."""
+    """The methods as a table, one setting a line; those neither tuned nor changed are left out."""
     from rich.table import Table
 
-    table = Table("method", "debiases", "uses of groups", "dials")
+    table = Table("method", "debiases", "uses of groups", "settings")
     for entry in entries:
         uses = [f"{what} in {when}" for when, what in entry["group_information"].items() if what]
-        dials = "\n".join(
-            _dial(name, dial["value"], dial["grid"])
-            for name, dial in entry["hyperparameters"].items()
-            if dial["grid"] or dial["value"] != dial["default"]
+        settings = "\n".join(
+            _setting(name, setting["value"], setting["grid"])
+            for name, setting in entry["hyperparameters"].items()
+            if setting["grid"] or setting["value"] != setting["default"]
         )
-        table.add_row(entry["name"], ", ".join(entry["debiases"]), "\n".join(uses), dials, end_section=True)
+        table.add_row(entry["name"], ", ".join(entry["debiases"]), "\n".join(uses), settings, end_section=True)
     return table
 
 
-def _dial(name: str, value: Any, grid: Sequence[Any]) -> str:
+def _setting(name: str, value: Any, grid: Sequence[Any]) -> str:
     """`name = value`, and the grid if there is one: in full, or its ends if it is long."""
     if not grid:
         return f"{name} = {value}"

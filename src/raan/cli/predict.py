@@ -96,7 +96,7 @@ def _model(folder: Path) -> TableClassifier:
     model = load(inner if inner.is_dir() else folder)
     if not isinstance(model, TableClassifier):
         raise ValueError(
-            f"{folder} holds a {type(model).__name__}, which knows of features, not of columns: expected what "
+            f"{folder} holds a {type(model).__name__}, which knows of features, not of columns; expected what "
             "`raan fit` wrote. In Python raan.load(...).predict(X) takes features"
         )
     return model

@@ -295,8 +295,8 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             progress=bar("RAAN"),
             keep=so_far.keep("raan"),
         )
-        judged = rows.split.validation.numel()
-        return debiased.model, frontier_of(plain.path, debiased.path, rule) if judged else Frontier.empty()
+        evaluated = rows.split.validation.numel()
+        return debiased.model, frontier_of(plain.path, debiased.path, rule) if evaluated else Frontier.empty()
 
     def _method(self, rows: Rows) -> WeightedRAAN:
         return WeightedRAAN(

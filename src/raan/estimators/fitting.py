@@ -182,7 +182,7 @@ def choose_rule(aim: str | None, accuracy_drop: float, model: Model, rows: Rows)
     if aim is not None:
         warn_large_budget(accuracy_drop, stacklevel=4)
     counts = group_counts(model, rows.table, rows.split.validation)[0]
-    if np.isfinite(rule.wish(counts, counts)):
+    if np.isfinite(rule.objective(counts, counts)):
         return rule
     reasons = undefined(counts, rows.table.class_names, rows.table.attribute_names)
     warnings.warn(

@@ -1,4 +1,4 @@
-"""Arguments as they come, read once at the door: arrays, frames, tensors or lists; errors name the argument."""
+"""Arguments as they come, read once: arrays, frames, tensors or lists; errors name the argument."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

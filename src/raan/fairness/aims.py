@@ -1,4 +1,4 @@
-"""What fair is to mean: the aims, each with its metric and its names, for every door, study, report and command.
+"""The fairness aims, each with its metric and its names, for the library, studies, reports and commands.
 
 A new aim is a metric (a function and a field of `Metrics` in metrics.py) and one line here.
 """

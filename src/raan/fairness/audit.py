@@ -50,7 +50,7 @@ def audit(
 ) -> Audit:
     """Measure how predictions serve the groups of the sensitive features.
 
-    Groups with fewer than `min_count` samples of some class are too small to judge by: they have their rows in the
+    Groups with fewer than `min_count` samples of some class are too small to evaluate: they have their rows in the
     tables, but the gaps and the worst group are those of the others. `left_out` names them. A class that is
     predicted but never true is legal: the metrics that need samples of it are undefined. Undefined is nan, with
     the reason. Classes that labels and predictions spell differently (1 and True, yes and Yes) are matched, with a
@@ -93,8 +93,8 @@ def audit_counts(
             f"({len(classes)}, {len(groups) + 1}, {len(classes)}) for {len(classes)} classes and {len(groups)} "
             "attribute values",
         )
-    judged = _judged(counts, min_count)
-    measures: dict[str, Measure] = {name: partial(_metric, name, judged) for name in NAMES}
+    evaluated = _large_groups(counts, min_count)
+    measures: dict[str, Measure] = {name: partial(_metric, name, evaluated) for name in NAMES}
     measures |= {rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}
     rng = _generator(random_state)
     found = _estimate(measures, counts, replicates, confidence, rng)
@@ -105,8 +105,8 @@ def audit_counts(
         overall={name: Estimate(*found[name].tolist()) for name in NAMES},
         groups=_groups(found, counts, classes, groups),
         cells=_cells(found, counts, classes, groups),
-        undefined=_undefined(counts, judged, classes, groups, min_count),
-        left_out=tuple(name for name, enough in zip(groups, judged, strict=True) if not enough),
+        undefined=_undefined(counts, evaluated, classes, groups, min_count),
+        left_out=tuple(name for name, enough in zip(groups, evaluated, strict=True) if not enough),
         min_count=min_count,
     )
 
@@ -129,42 +129,44 @@ def _estimate(
     return {name: bracket(function(counts), values[name], confidence) for name, function in measures.items()}
 
 
-def _judged(counts: Float[np.ndarray, "label attribute prediction"], min_count: int) -> Bool[np.ndarray, "group"]:
+def _large_groups(
+    counts: Float[np.ndarray, "label attribute prediction"], min_count: int
+) -> Bool[np.ndarray, "group"]:
     """Whether each group has so many samples of every class that is ever true."""
     size = counts[:, :-1].sum(-1)
     return np.asarray((size[size.sum(1) > 0] >= min_count).all(0))
 
 
-def _metric(name: str, judged: Bool[np.ndarray, "group"], counts: Counts) -> np.ndarray:
-    """One of the metrics of the whole; samples of groups that are not judged count as of unknown attribute."""
-    return measure(name, _leave_out(counts, judged))
+def _metric(name: str, evaluated: Bool[np.ndarray, "group"], counts: Counts) -> np.ndarray:
+    """One of the metrics of the whole; samples of groups that are not evaluated count as of unknown attribute."""
+    return measure(name, _leave_out(counts, evaluated))
 
 
 def _leave_out(
-    counts: Counts, judged: Bool[np.ndarray, "group"]
+    counts: Counts, evaluated: Bool[np.ndarray, "group"]
 ) -> Float[np.ndarray, "*lead label slot prediction"]:
-    """The counts of the judged groups, the others' among the unknown; an empty group where there is none."""
-    if judged.all():
+    """The counts of the evaluated groups, the others' among the unknown; an empty group where there is none."""
+    if evaluated.all():
         return counts
     known, unknown = counts[..., :-1, :], counts[..., -1:, :]
-    others = unknown + known[..., ~judged, :].sum(-2, keepdims=True)
-    kept = known[..., judged, :] if judged.any() else np.zeros_like(unknown)
+    others = unknown + known[..., ~evaluated, :].sum(-2, keepdims=True)
+    kept = known[..., evaluated, :] if evaluated.any() else np.zeros_like(unknown)
     return np.concatenate([kept, others], axis=-2)
 
 
 def _undefined(
     counts: Float[np.ndarray, "label attribute prediction"],
-    judged: Bool[np.ndarray, "group"],
+    evaluated: Bool[np.ndarray, "group"],
     classes: tuple[str, ...],
     groups: tuple[str, ...],
     min_count: int,
 ) -> tuple[str, ...]:
     """The reasons why some metric of the whole is nan."""
-    if not judged.all() and judged.sum() < 2:
-        have = f"{judged.sum()} of {len(groups)} groups have {min_count} or more samples of every class"
+    if not evaluated.all() and evaluated.sum() < 2:
+        have = f"{evaluated.sum()} of {len(groups)} groups have {min_count} or more samples of every class"
         return (f"{have}, where a gap compares two (min_count is {min_count})",)
-    kept = [name for name, enough in zip(groups, judged, strict=True) if enough]
-    return undefined(_leave_out(counts, judged), classes, kept)
+    kept = [name for name, enough in zip(groups, evaluated, strict=True) if enough]
+    return undefined(_leave_out(counts, evaluated), classes, kept)
 
 
 def _generator(random_state: int | np.random.Generator | None) -> np.random.Generator:
@@ -172,17 +174,17 @@ def _generator(random_state: int | np.random.Generator | None) -> np.random.Gene
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         expected = "None, a whole number from 0, or a generator"
-        raise ValueError(f"random_state is {random_state!r}: expected {expected}") from error
+        raise ValueError(f"random_state is {random_state!r}; expected {expected}") from error
 
 
 def _check_options(confidence: float, replicates: int, min_count: int) -> None:
     if not is_number(confidence) or not 0 < confidence < 1:
-        raise ValueError(f"confidence is {confidence!r}: expected a share between 0 and 1, such as 0.95")
+        raise ValueError(f"confidence is {confidence!r}; expected a share between 0 and 1, such as 0.95")
     if not is_whole(replicates) or not 1 <= replicates <= MOST_REPLICATES:
         most = f"at most {MOST_REPLICATES:,}"
-        raise ValueError(f"replicates is {replicates!r}: expected at least 1, {most}; 1000 give steady intervals")
+        raise ValueError(f"replicates is {replicates!r}; expected at least 1, {most}; 1000 give steady intervals")
     if not is_number(min_count) or not min_count >= 1:
-        raise ValueError(f"min_count is {min_count!r}: expected at least 1")
+        raise ValueError(f"min_count is {min_count!r}; expected at least 1")
 
 
 def _encode(

@@ -55,8 +55,8 @@ class Audit:
     groups: tuple[Group, ...]
     cells: tuple[Cell, ...]
     undefined: tuple[str, ...]
-    left_out: tuple[str, ...] = ()  # groups too small to judge by: no gap is theirs
-    min_count: int = 1  # of samples of every class, for a group to be judged
+    left_out: tuple[str, ...] = ()  # groups too small to evaluate: no gap is theirs
+    min_count: int = 1  # of samples of every class, for a group to be evaluated
     notes: tuple[str, ...] = ()  # what the user should know of the reading of the columns
 
     def __getattr__(self, name: str) -> Estimate:
@@ -65,7 +65,7 @@ class Audit:
         raise AttributeError(name)
 
     @property
-    def judged(self) -> tuple[Group, ...]:
+    def evaluated(self) -> tuple[Group, ...]:
         """The groups that the gaps and the worst group are taken over."""
         return tuple(group for group in self.groups if group.name not in self.left_out)
 
@@ -245,7 +245,7 @@ def _on_the_worst_served(audit: Audit) -> Iterator[str]:
 def _on_the_gaps(audit: Audit) -> Iterator[str]:
     if not math.isnan(audit.demographic_parity_gap.value):
         gap = _in_words(audit.demographic_parity_gap, " points", audit)
-        yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.judged)}."
+        yield f"The demographic-parity gap is {gap}: {_selection_extremes(audit.evaluated)}."
     if not math.isnan(audit.equalized_odds_gap.value):
         gap = _in_words(audit.equalized_odds_gap, " points", audit)
         yield f"The equalized-odds gap, the sum of the differences in true and false positive rates, is {gap}."

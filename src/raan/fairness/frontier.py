@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Point:
-    """One point: what it is, such as its threshold or its step, and its predictions on the rows that judge it.
+    """One point: what it is, such as its threshold or its step, and its predictions on the rows that evaluate it.
 
     Its metrics and what it is are attributes: `point.accuracy`, `point.threshold`.
     """
@@ -65,7 +65,7 @@ class Frontier(Sequence[Point]):
 
     The reference is what others are held against, the plain model. Points before it are how it came to be: they
     are shown, and never taken. Where the rule's choice did not hold on rows that had no part in it, the plain
-    model is kept. A frontier without points is one of rows that nobody judged.
+    model is kept. A frontier without points is one of rows that nobody evaluated.
     """
 
     what: tuple[Mapping[str, Any], ...]
@@ -102,7 +102,7 @@ class Frontier(Sequence[Point]):
         return self[self.chosen_place]
 
     def best(self, accuracy_drop: float) -> Point:
-        """The point that would be taken with this allowance."""
+        """The point that would be taken with this accuracy budget."""
         return self[self.place(replace(self.rule, accuracy_drop=accuracy_drop))]
 
     def place(self, rule: Rule) -> int:
@@ -145,7 +145,7 @@ class Frontier(Sequence[Point]):
             }
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw accuracy against the aim: every point, the trade-off, the allowance and the choice."""
+        """Draw accuracy against the aim: every point, the trade-off, the accuracy budget and the choice."""
         with needing("plot"):
             from matplotlib.figure import Figure
 
@@ -189,7 +189,7 @@ class Frontier(Sequence[Point]):
 
     def __str__(self) -> str:
         if not len(self):
-            return "no rows judged, so no trade-off"
+            return "no rows were evaluated, so there is no trade-off"
         parts = [
             f"{measure.title} {100 * before:.1f} -> {100 * after:.1f} %"
             for measure in MEASURES

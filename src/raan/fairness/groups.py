@@ -96,10 +96,10 @@ def encode_classes(**columns: object) -> tuple[Codes, ...]:
     return tuple(Codes(part, joint.names) for part in np.split(joint.codes, ends[:-1]))
 
 
-def keep_judged(attribute: Codes, cells: Int[np.ndarray, "label attribute"], least: int) -> Codes:
-    """The attribute by the groups that can be judged: those with at least so many rows of every class.
+def keep_large_groups(attribute: Codes, cells: Int[np.ndarray, "label attribute"], least: int) -> Codes:
+    """The attribute by the groups that can be evaluated: those with at least so many rows of every class.
 
-    `cells` counts the rows that judge. Rows of the other groups become unknown, and those left are numbered anew.
+    `cells` counts the rows of the evaluation. Rows of the other groups become unknown; those left are renumbered.
     """
     enough = np.asarray((cells >= least).all(0))
     number = np.append(np.where(enough, np.cumsum(enough) - 1, UNKNOWN), UNKNOWN)  # UNKNOWN reads the last entry

@@ -122,7 +122,7 @@ def equalized_odds_gap(counts: Counts, aggregate: str = "sum", *, min_count: int
     combined by `aggregate`: "sum" (the paper's), "max" or "mean".
     """
     if not isinstance(aggregate, str) or aggregate not in _AGGREGATES:
-        raise ValueError(f"aggregate is {aggregate!r}: expected one of {', '.join(map(repr, _AGGREGATES))}")
+        raise ValueError(f"aggregate is {aggregate!r}; expected one of {', '.join(map(repr, _AGGREGATES))}")
     true_positive = true_positive_rate(counts, min_count=min_count)
     false_positive = false_positive_rate(counts, min_count=min_count)
     return np.asarray(_AGGREGATES[aggregate](true_positive, false_positive).max(-1))

@@ -16,7 +16,7 @@ ACCURACY_DROP = 0.005
 """How much accuracy fairness may cost unless somebody says otherwise: half a point, everywhere."""
 
 CONFIDENCE = 0.9
-"""How sure allowance and floor are to be kept on new rows unless somebody says otherwise."""
+"""The default confidence with which budget and guard hold on new rows."""
 
 BUDGETS = (0.0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04)
 """The accuracy budgets that searches look for, records keep points for, and reports show."""
@@ -27,7 +27,7 @@ LARGE_BUDGET = 0.2
 TIE = 0.001
 """Where ties are broken by accuracy: aims that differ by less than this, noise considered, are equally good."""
 
-HAIR = 1e-9
+TOLERANCE = 1e-9
 """Allowances are inclusive; this keeps rounding from deciding."""
 
 REPLICATES = 500
@@ -43,9 +43,9 @@ Reference = Float[np.ndarray, "*batch label attribute prediction"]
 
 @dataclass(frozen=True)
 class Rule:
-    """The best point for the aim among those that keep what a reference has, up to an allowance.
+    """The best point for the aim among those that keep what a reference has, up to an accuracy budget.
 
-    Allowed is a point that loses at most `accuracy_drop` of the reference's accuracy and, with a floor, at most
+    Allowed is a point that loses at most `accuracy_drop` of the reference's accuracy and, with a guard, at most
     `worst_group_drop` of its worst (class, group) accuracy. A point where the aim is undefined is never taken over
     one where it is defined. A gap counts as the root of its square plus that of its standard error, `noise`: gaps
     far above the noise compare as they are, and those within it are nearly alike; else luck with a few rows would
@@ -68,7 +68,7 @@ class Rule:
     limits: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        """Either spelling of an aim is read; an unknown one, or an allowance that is no share, is an error."""
+        """Either spelling of an aim is read; an unknown one, or a budget that is no share, is an error."""
         if self.aim is not None and not (isinstance(self.aim, str) and self.aim == ACCURATE.key):
             object.__setattr__(self, "aim", read_aim(self.aim).key)
         object.__setattr__(
@@ -93,7 +93,7 @@ class Rule:
         """The aim itself; the worst group's accuracy for a rule without one, to measure by."""
         return ACCURATE if self.aim == ACCURATE.key else AIMS[self.aim or "worst_group"]
 
-    def judged_by(self, reference: Float[np.ndarray, "label attribute prediction"]) -> "Rule":
+    def with_noise_of(self, reference: Float[np.ndarray, "label attribute prediction"]) -> "Rule":
         """The rule with the noise that the aim has on the rows of the reference, ties broken by accuracy."""
         losses = self.goal.loss_of(resample(reference, REPLICATES, np.random.default_rng(0)))
         known = losses[~np.isnan(losses)]
@@ -105,20 +105,20 @@ class Rule:
         return loss if self.goal.more_is_better else np.asarray(np.hypot(loss, self.noise))
 
     def allows(self, counts: Counts, reference: Reference, switched: Switched | None = None) -> np.ndarray:
-        """Whether each point keeps what the reference has, up to the allowances, and stays within the limits."""
+        """Whether each point keeps what the reference has, up to the budgets, and stays within the limits."""
         error, cell_error = (0.0, 0.0) if switched is None else paired_errors(counts, reference, switched)
-        least = accuracy(reference) - self.accuracy_drop - HAIR
+        least = accuracy(reference) - self.accuracy_drop - TOLERANCE
         allowed = accuracy(counts) - self.margin * error >= least
         if self.worst_group_drop is not None:
-            floor = worst_group_accuracy(reference) - self.worst_group_drop - HAIR
-            kept = (group_accuracy(counts) - self.margin * cell_error).min((-1, -2)) >= floor
+            guard = worst_group_accuracy(reference) - self.worst_group_drop - TOLERANCE
+            kept = (group_accuracy(counts) - self.margin * cell_error).min((-1, -2)) >= guard
             # Where the reference's worst group is undefined there is nothing to keep.
-            allowed = allowed & (kept | np.isnan(floor))
+            allowed = allowed & (kept | np.isnan(guard))
         for aim, most in self.limits:
-            allowed = allowed & (AIMS[aim].loss_of(counts) <= most + HAIR)
+            allowed = allowed & (AIMS[aim].loss_of(counts) <= most + TOLERANCE)
         return np.asarray(allowed)
 
-    def wish(
+    def objective(
         self,
         counts: Counts,
         reference: Reference,
@@ -142,16 +142,16 @@ class Rule:
         """The place of the point that is taken; -1 where none is allowed or the aim is defined in none.
 
         `step` is how late each point is, for rules without an aim; without it, points come in their order. The aim
-        is measured on `smoothed` counts where there are any; allowance, floor and limits always on the counts.
+        is measured on `smoothed` counts where there are any; budget, guard and limits always on the counts.
         """
-        wish = self.wish(points, reference, switched=switched, smoothed=smoothed)
+        objective = self.objective(points, reference, switched=switched, smoothed=smoothed)
         if self.aim is None:
             late = np.arange(len(points)) if step is None else step
-            wish = np.where(np.isfinite(wish), -late.reshape(-1, *[1] * (wish.ndim - 1)), np.inf)
-        best = wish.min(0)
-        place = wish.argmin(0)
+            objective = np.where(np.isfinite(objective), -late.reshape(-1, *[1] * (objective.ndim - 1)), np.inf)
+        best = objective.min(0)
+        place = objective.argmin(0)
         if self.tie is not None and self.aim is not None:
-            as_good = wish <= best + self.tie
+            as_good = objective <= best + self.tie
             place = np.where(as_good, accuracy(points), -np.inf).argmax(0)
         return np.where(np.isfinite(best), place, -1)
 
@@ -167,7 +167,7 @@ def warn_large_budget(accuracy_drop: float, stacklevel: int = 2) -> None:
 
 
 def margin_of(confidence: float) -> float:
-    """How many standard errors to spare keep an allowance so surely; 0.5 is none."""
+    """Return the number of standard errors of a one-sided bound at this confidence; 0.5 is none."""
     return NormalDist().inv_cdf(confidence)
 
 

@@ -64,7 +64,7 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
 
 
 def _cells(outcome: Outcome) -> Iterator[str]:
-    """How many rows each class and group has, those of groups too small to judge by included."""
+    """How many rows each class and group has, those of groups too small to evaluate included."""
     facts = outcome.facts
     yield f"| | {' | '.join(map(escape, facts.all_groups))} |"
     yield f"|---|{'---:|' * len(facts.all_groups)}"

@@ -14,10 +14,10 @@ from sklearn.linear_model import LogisticRegression
 from raan.errors import in_shell, spell
 from raan.fairness.counts import MIN_CHOSEN, cell_counts
 from raan.fit.rows import Rows
-from raan.frontier.decide import Counted, Judge
+from raan.fitting import fit_weighted
+from raan.frontier.decide import Counted, Evaluation
 from raan.frontier.estimator import FairFrontier
-from raan.frontier.search import Tried
-from raan.wrap import fit_weighted
+from raan.frontier.search import Points
 
 FOLDS = 3
 """In how many parts rows are left out."""
@@ -73,7 +73,7 @@ class Family:
 
     title: str
     frontier: FairFrontier
-    test: Judge
+    test: Evaluation
 
     @property
     def probabilities(self) -> Float[np.ndarray, "row label"]:
@@ -81,9 +81,9 @@ class Family:
         return np.asarray(self.test.posterior.sum(2))
 
     def count(self, reference: "Family", points: slice = slice(None)) -> tuple[Counted, Counted]:
-        """Points counted on training rows, out of fold, and on test rows, against a reference's plain model."""
-        weights = self.frontier.tried_.weights[points]
-        pairs = (self.frontier.judge_, reference.frontier.judge_), (self.test, reference.test)
+        """Count points in cross-validation and on test rows, against a reference's plain model."""
+        weights = self.frontier.points_.weights[points]
+        pairs = (self.frontier.evaluation_, reference.frontier.evaluation_), (self.test, reference.test)
         held_out, test = (replace(own, reference=other.plain).count(weights) for own, other in pairs)
         return held_out, test
 
@@ -111,8 +111,8 @@ def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any]) -> Family:
         warnings.simplefilter("ignore")  # rare groups are noted where the table is read; the choice is made later
         frontier.fit(rows.features(training), rows.label(training), sensitive_features=rows.group_names(training))
         posterior = frontier.posterior(rows.features(test))
-    judge = Judge(posterior, rows.label(test), rows.group(test), np.zeros(len(test), np.int64), 1)
-    return Family(kind.title, frontier, judge)
+    evaluation = Evaluation(posterior, rows.label(test), rows.group(test), np.zeros(len(test), np.int64), 1)
+    return Family(kind.title, frontier, evaluation)
 
 
 def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:
@@ -137,19 +137,19 @@ def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:
 
 
 def _is_more_accurate(family: Family, other: Family) -> bool:
-    """Whether a family's plain model is more accurate out of fold than another's by more than chance explains."""
-    label = family.frontier.judge_.label
-    gain = (family.frontier.judge_.plain == label).astype(float) - (other.frontier.judge_.plain == label)
+    """Whether a family's plain model is more accurate in cross-validation than another's beyond chance."""
+    label = family.frontier.evaluation_.label
+    gain = (family.frontier.evaluation_.plain == label).astype(float) - (other.frontier.evaluation_.plain == label)
     return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
 
 
 def _compare(family: Family, reference: Family) -> TradeOff:
     """The family's points, after the reference's plain model where that is of another family."""
     held_out, test = family.count(reference)
-    points = Tried(family.frontier.tried_.weights, *held_out)
+    points = Points(family.frontier.points_.weights, *held_out)
     if family is not reference:
         first, before = reference.count(reference, slice(1))
-        points = Tried(np.ones_like(points.weights[:1]), *first) + points
+        points = Points(np.ones_like(points.weights[:1]), *first) + points
         test = Counted(*(np.concatenate(pair) for pair in zip(before, test, strict=True)))
     with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice
         return TradeOff(family, family.frontier.with_points(points), test.counts[:, 0], test.switched[:, 0])

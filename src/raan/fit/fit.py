@@ -25,7 +25,7 @@ from raan.fit.families import (
 )
 from raan.fit.inspect import score_groups, shuffle_columns
 from raan.fit.outcome import Facts, Outcome
-from raan.fit.rows import Rows, judge_groups
+from raan.fit.rows import Rows, drop_small_groups
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import give_attribute
 from raan.tables.load import Loaded
@@ -77,8 +77,8 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
     interruption by the user, or the end of the time, leaves what is finished; only before the first family is
     there does a KeyboardInterrupt pass.
     """
-    judged, notes = judge_groups(loaded)
-    whole = Rows.of(judged, options.seed)
+    evaluated, notes = drop_small_groups(loaded)
+    whole = Rows.of(evaluated, options.seed)
     first, second = in_order(whole)
     rows, seconds = _plan_first(first, whole, clock)
     with clock.work(first.title, seconds):
@@ -166,11 +166,13 @@ def _fit_quick(kind: Kind, rows: Rows, options: FitOptions, clock: Clock) -> lis
 
 def expect_with_known_groups(family: Family) -> dict[str, float]:
     """By aim, what could be expected with thresholds for each group, if new rows' groups were known."""
-    judge, frontier = family.frontier.judge_, family.frontier
+    evaluation, frontier = family.frontier.evaluation_, family.frontier
     names = np.array([*frontier.groups_, None], dtype=object)
     parameters = {name: getattr(frontier, name) for name in ("accuracy_drop", "worst_group_drop", "confidence")}
-    posterior = give_attribute(judge.posterior.sum(2), judge.group, len(frontier.groups_))
-    found = FairFrontier.from_posterior(posterior, judge.label, names[judge.group], aim=frontier.aim, **parameters)
+    posterior = give_attribute(evaluation.posterior.sum(2), evaluation.group, len(frontier.groups_))
+    found = FairFrontier.from_posterior(
+        posterior, evaluation.label, names[evaluation.group], aim=frontier.aim, **parameters
+    )
     return {aim: float(found.choose(aim=aim).promise_.metrics[AIMS[aim].metric].value) for aim in AIMS}
 
 
@@ -179,7 +181,7 @@ def _conclude(facts: Facts, rows: Rows, loaded: Loaded, reference: Family, best:
     chosen = best.frontier
     outcome = Outcome(
         facts,
-        chosen.tried_,
+        chosen.points_,
         chosen.frontier_.rule,
         best.place,
         chosen.promise_,

@@ -19,7 +19,7 @@ from raan.fairness.promise import Promise, Status, Verdict, check_against_plain
 from raan.fairness.rule import BUDGETS, Rule, Switched
 from raan.fit.inspect import GroupScores, Probe
 from raan.frontier.estimator import FairFrontier
-from raan.frontier.search import Tried
+from raan.frontier.search import Points
 from raan.io.files import CorruptModel, check_archive, reraise_as_corrupt
 
 FILE = "outcome.npz"
@@ -73,7 +73,7 @@ class Outcome:
     """
 
     facts: Facts
-    points: Tried  # in cross-validation
+    points: Points  # in cross-validation
     rule: Rule
     place: int
     promise: Promise
@@ -125,7 +125,7 @@ class Outcome:
         drops = sorted({*BUDGETS, self.rule.accuracy_drop} if self.rule.aim in AIMS else BUDGETS)
         guards = dict.fromkeys((0.0, None, self.rule.worst_group_drop))
         for aim in AIMS:
-            rule = replace(self.rule, aim=aim, limits=()).judged_by(self.held_out[0])
+            rule = replace(self.rule, aim=aim, limits=()).with_noise_of(self.held_out[0])
             for drop, guard in product(drops, guards):
                 asked = replace(rule, accuracy_drop=drop, worst_group_drop=guard)
                 yield Choice(aim, drop, guard, self.points.decide(asked))
@@ -194,7 +194,7 @@ class Outcome:
             label=self.probe.label,
             group=self.probe.group,
             posterior=self.probe.posterior,
-            **{f"point_{each.name}": getattr(self.points, each.name) for each in fields(Tried)},
+            **{f"point_{each.name}": getattr(self.points, each.name) for each in fields(Points)},
         )
 
     @classmethod
@@ -209,7 +209,7 @@ class Outcome:
             check_archive(file)
         with reraise_as_corrupt(file), np.load(file, allow_pickle=False) as stored:
             words = json.loads(str(stored["words"]))
-            points = Tried(*(stored[f"point_{each.name}"].astype(np.float64) for each in fields(Tried)))
+            points = Points(*(stored[f"point_{each.name}"].astype(np.float64) for each in fields(Points)))
             test, switched = (stored[name].astype(np.float64) for name in ("test", "test_switched"))
             expected = (len(points.counts), *points.counts.shape[2:])
             if test.shape != expected or switched.shape != expected[:-1] or not 0 <= words["place"] < len(test):

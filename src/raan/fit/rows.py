@@ -1,4 +1,4 @@
-"""The user's rows as every family takes them: those that train and judge, and those for the last word."""
+"""The user's rows: those that train, and evaluate in cross-validation, and test rows."""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +15,7 @@ Places = Int[np.ndarray, "row"]
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """The rows that train, and judge by cross-fitting; test rows, for the last word; the seed of everything."""
+    """Training rows, which also evaluate in cross-validation, test rows, and the seed of everything."""
 
     loaded: Loaded
     training: Places
@@ -23,7 +23,7 @@ class Rows:
 
     @classmethod
     def of(cls, loaded: Loaded, seed: int = 0) -> "Rows":
-        """All rows that are no test rows train and judge."""
+        """Take all rows but the test rows for training."""
         return cls(loaded, np.sort(np.concatenate([loaded.split.train, loaded.split.validation])), seed)
 
     @property
@@ -38,7 +38,7 @@ class Rows:
 
     @property
     def groups(self) -> tuple[str, ...]:
-        """The names of the groups that are judged."""
+        """The names of the groups that are evaluated."""
         return self.loaded.attribute.names
 
     @property
@@ -64,7 +64,7 @@ class Rows:
         return np.take(self.loaded.label.codes, rows)
 
     def group(self, rows: Places) -> Int[np.ndarray, "row"]:
-        """The group of some rows, as codes; -1 where it is unknown, or too small to judge by."""
+        """The group of some rows, as codes; -1 where it is unknown, or too small to evaluate."""
         return np.take(self.loaded.attribute.codes, rows)
 
     def group_names(self, rows: Places) -> np.ndarray:
@@ -73,15 +73,15 @@ class Rows:
         return np.asarray(np.take(names, self.group(rows)))
 
 
-def judge_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
-    """The rows, those of groups too small to judge by as unknown, and a note that names these groups."""
+def drop_small_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:
+    """The rows, those of groups too small to evaluate as unknown, and a note that names these groups."""
     training = np.concatenate([loaded.split.train, loaded.split.validation])
-    judged = keep_comparable(loaded.name, loaded.label, loaded.attribute, training, MIN_CHOSEN)
-    small = [name for name in loaded.attribute.names if name not in judged.names]
+    evaluated = keep_comparable(loaded.name, loaded.label, loaded.attribute, training, MIN_CHOSEN)
+    small = [name for name in loaded.attribute.names if name not in evaluated.names]
     if not small:
         return loaded, ()
     note = (
-        f"Groups with fewer than {MIN_CHOSEN} training rows of some class are too small to judge by: "
+        f"Groups with fewer than {MIN_CHOSEN} training rows of some class are too small to evaluate: "
         f"{listed(small)}. Their rows train the models, but no gap is measured for them."
     )
-    return replace(loaded, attribute=judged), (note,)
+    return replace(loaded, attribute=evaluated), (note,)

@@ -47,7 +47,7 @@ def score(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Fl
 
 
 @dataclass(frozen=True, eq=False)
-class Judge:
+class Evaluation:
     """Rows with their posterior, class, group (-1: unknown) and part: a few parts, so that one can be left out.
 
     `reference` is what others are held against: the plain classifier's decisions unless given.
@@ -62,7 +62,7 @@ class Judge:
 
     @property
     def rows(self) -> int:
-        """How many rows judge."""
+        """The number of rows."""
         return len(self.label)
 
     @property
@@ -70,10 +70,10 @@ class Judge:
         """Parts, classes, and slots of the attribute axis of counts: the groups and the unknown."""
         return self.parts, self.posterior.shape[1], self.posterior.shape[2] + 1
 
-    def take(self, rows: Int[np.ndarray, "some"]) -> "Judge":
+    def take(self, rows: Int[np.ndarray, "some"]) -> "Evaluation":
         """Some of the rows."""
         reference = None if self.reference is None else self.reference[rows]
-        return Judge(
+        return Evaluation(
             self.posterior[rows], self.label[rows], self.group[rows], self.part[rows], self.parts, reference
         )
 

@@ -19,7 +19,18 @@ from raan.fairness.frontier import Frontier
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
 from raan.fairness.metrics import accuracy
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule, margin_of, warn_large_budget
-from raan.frontier.decide import Judge, decide, score
+from raan.fitting import (
+    Cells,
+    class_name,
+    count_rows,
+    counts_classes_from_zero,
+    encode_large_groups,
+    fit_weighted,
+    read_classes,
+    read_weights,
+    stratified_folds,
+)
+from raan.frontier.decide import Evaluation, decide, score
 from raan.frontier.posterior import (
     Chain,
     Joint,
@@ -31,20 +42,9 @@ from raan.frontier.posterior import (
     give_attribute,
     soften,
 )
-from raan.frontier.search import Tried, search
+from raan.frontier.search import Points, search
 from raan.io import estimator_state, restore_input, save_model
 from raan.progress import progress_bars
-from raan.wrap import (
-    Cells,
-    class_name,
-    count_rows,
-    counts_classes_from_zero,
-    fit_weighted,
-    judged_groups,
-    read_classes,
-    read_weights,
-    stratified_folds,
-)
 
 
 def check_parameters(model: Any) -> None:
@@ -93,10 +93,10 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
     """Any classifier with probabilities made fair, and the whole trade-off, from one cross-fitted fit.
 
     Let q(y, a; x) be the probability of class y and attribute a. Accuracy, every rate of every group, every gap
-    and every floor are linear in the decisions, so the best classifier that does not see the attribute gives a
+    and every guard are linear in the decisions, so the best classifier that does not see the attribute gives a
     row the class y with the largest sum over a of w[y, a] q(y, a; x): one weight for each (class, attribute)
     cell, whatever the aim. So q is fitted once, in folds, and each point of each trade-off is a choice of a few
-    numbers, judged on rows that the fold's models have not seen: `choose` gives another at once, without
+    numbers, evaluated on rows that the fold's models have not seen: `choose` gives another at once, without
     training.
 
     The attribute is needed to fit. It is not needed to predict, unless it is a feature of X, or
@@ -107,27 +107,27 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         aim: one of `raan.fairness.AIMS`: "worst_group", "equalized_odds", "demographic_parity", ...
         accuracy_drop: how much accuracy the aim may cost against the plain estimator: 0.005 is half a point.
         worst_group_drop: how much the worst (class, group) accuracy may fall below the plain estimator's; None
-            lifts this floor, and lets the choice serve nobody well.
-        confidence: how sure both allowances are kept on new rows: each is judged with a margin of so many standard
+            removes this guard.
+        confidence: how sure both budgets are kept on new rows: each is evaluated with a margin of so many standard
             errors of the paired difference to the plain estimator. 0.5 is no margin.
         attribute_estimator: the classifier of P(a|x, y); the same kind as `estimator` by default, but gradient
             boosting has settings by which it overfits less.
         factorisation: "chain" is P(y|x) P(a|x, y); "joint" one classifier of the cells.
         attribute_at_prediction: whether `predict` is given the attribute: then these are thresholds by group.
-        folds: in how many parts rows are left out of a fit, to judge it by.
+        folds: in how many parts rows are left out of a fit, to evaluate it on.
         repeats: how often this is done anew, and averaged.
-        min_count: attribute values with fewer rows than this of some class are too rare to judge by.
+        min_count: attribute values with fewer rows than this of some class are too rare to evaluate.
         n_jobs: how many folds are fitted at a time, as in joblib.
         random_state: the seed of folds and search; None draws them anew.
         verbose: whether to show a progress bar.
 
     After `fit`:
-        classes_, groups_: the classes and the attribute values that are judged.
+        classes_, groups_: the classes and the attribute values that are evaluated.
         frontier_: the points of the trade-off: `frontier_.to_frame()`, `frontier_.plot()`, `frontier_.chosen`.
         weights_: the chosen weights, [class, group].
         promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
         models_: the posteriors of the folds; predictions average them.
-        judge_: the training rows with their posterior out of fold, which judged; not in a file that was saved.
+        evaluation_: the training rows with their cross-validated posterior; not in a file that was saved.
     """
 
     def __init__(
@@ -167,8 +167,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """Fit the posterior in folds, and choose.
 
         Several columns of sensitive features are crossed. Rows of unknown attribute (None, NaN), and of groups too
-        rare to judge, train the classifier and count in the accuracy. `sample_weight` goes to every fit; rows
-        count alike when they judge. Without sensitive features the classifier is the plain one, with a warning.
+        rare to evaluate, train the classifier and count in the accuracy. `sample_weight` goes to every fit; rows
+        count alike in the evaluation. Without sensitive features the classifier is the plain one, with a warning.
         """
         check_parameters(self)
         self._rule()
@@ -183,7 +183,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         cells = Cells.of(y, sensitive_features)
         rows = count_rows(X)
         check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
-        group, self.groups_ = self._judged(cells)
+        group, self.groups_ = self._encode_groups(cells)
         coded = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
         given = read_weights(sample_weight, rows)
         training = Rows(X, coded, cells.label, group, len(self.groups_), given)
@@ -199,7 +199,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             )
         self.classes_ = cells.classes
         self._remember_input(X)
-        return self._judge(posterior, cells.label, group)
+        return self._evaluate(posterior, cells.label, group)
 
     def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> "FairFrontier":
         """The estimator fitted to all rows, with no groups and nothing to choose from."""
@@ -209,9 +209,9 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         coded = label if counts_classes_from_zero(self.estimator) else self.classes_[label]
         fitted = fit_weighted(self.estimator, X, coded, sample_weight)
         self.models_, self.groups_ = [Chain(fitted, (0,) * len(self.classes_), 1)], ("all",)
-        self.tried_ = Tried.none(len(self.classes_))
+        self.points_ = Points.none(len(self.classes_))
         self._remember_input(X)
-        return self._settle(self._rule())
+        return self._choose_by(self._rule())
 
     @classmethod
     def from_posterior(cls, posterior: Any, y: Any, sensitive_features: Any, **parameters: Any) -> "FairFrontier":
@@ -230,12 +230,12 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         if not np.isfinite(q).all() or (q < 0).any():
             raise InputError(Option("posterior"), "holds negative, nan or infinite values", "probabilities")
         model.classes_, model.groups_, model.models_ = cells.classes, cells.attribute.names, []
-        return model._judge(q, cells.label, cells.attribute.codes)
+        return model._evaluate(q, cells.label, cells.attribute.codes)
 
     @classmethod
     def from_points(
         cls,
-        points: Tried,
+        points: Points,
         *,
         classes: Any,
         groups: Sequence[str],
@@ -250,14 +250,14 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """
         model = cls(parameters.pop("estimator", None), **parameters)
         model.classes_, model.groups_, model.models_ = np.asarray(classes), tuple(groups), list(models)
-        model.tried_ = points
-        return model._settle(rule or model._rule())
+        model.points_ = points
+        return model._choose_by(rule or model._rule())
 
-    def with_points(self, points: Tried) -> "FairFrontier":
+    def with_points(self, points: Points) -> "FairFrontier":
         """The same models and rule with other points to choose from."""
         other = copy.copy(self)
-        other.tried_ = points
-        return other._settle(other._rule())
+        other.points_ = points
+        return other._choose_by(other._rule())
 
     def plain(self) -> "FairFrontier":
         """The plain estimator as it was fitted in the folds: averaged over them, with no groups to choose for."""
@@ -266,8 +266,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             Chain(each.label, (0,) * classes, 1) for each in self.models_ if isinstance(each, Chain)
         ]
         other = copy.copy(self)
-        other.models_, other.groups_, other.tried_ = models, ("all",), Tried.none(classes)
-        return other._settle(other._rule())
+        other.models_, other.groups_, other.points_ = models, ("all",), Points.none(classes)
+        return other._choose_by(other._rule())
 
     def choose(
         self,
@@ -280,10 +280,10 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """Another point of the same trade-off, as a fitted classifier that shares the models: nothing is trained.
 
         With `at_most`, the most accurate point within limits, such as {"demographic_parity": 0.05}: gaps at most
-        so large, and for "worst_group" an error of the worst group at most so large. The allowance of accuracy
+        so large, and for "worst_group" an error of the worst group at most so large. The accuracy budget
         then does not count unless it is given.
         """
-        check_is_fitted(self, "tried_")
+        check_is_fitted(self, "points_")
         if len(self.groups_) < 2:
             raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
         other = copy.copy(self)
@@ -294,11 +294,11 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         if accuracy_drop is not UNSET:
             warn_large_budget(accuracy_drop, stacklevel=2)
         if at_most is None:
-            return other._settle(other._rule())
+            return other._choose_by(other._rule())
         if not isinstance(at_most, Mapping):
             raise InputTypeError(Option("at_most"), f"is a {type(at_most).__name__}", "a dict of aims and limits")
         budget = 1.0 if accuracy_drop is UNSET else accuracy_drop
-        return other._settle(limit_rule(at_most, budget, other.worst_group_drop, self.confidence))
+        return other._choose_by(limit_rule(at_most, budget, other.worst_group_drop, self.confidence))
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The class of each row; the attribute is needed with `attribute_at_prediction` only."""
@@ -351,7 +351,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             "models": [
                 [each.label, *each.attribute] if isinstance(each, Chain) else [each.cell] for each in self.models_
             ],
-            "tried": {each.name: getattr(self.tried_, each.name) for each in fields(Tried)},
+            "tried": {each.name: getattr(self.points_, each.name) for each in fields(Points)},
             "limits": tuple(rule.limits),
             "accuracy_drop": float(rule.accuracy_drop),
         }
@@ -359,7 +359,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "FairFrontier":
         parameters, classes, groups = state["parameters"], state["classes_"], tuple(map(str, state["groups"]))
-        found = [np.asarray(state["tried"][each.name], float) for each in fields(Tried)]
+        found = [np.asarray(state["tried"][each.name], float) for each in fields(Points)]
         points, parts = found[1].shape[:2]
         cells = (points, parts, len(classes), len(groups) + 1)
         expected = [(points, len(classes), len(groups)), (*cells, len(classes)), cells, (*cells, len(classes))]
@@ -380,7 +380,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             rule = limit_rule(limits, *drops, parameters["confidence"])
         with warnings.catch_warnings(action="ignore"):  # a choice warns when it is made, not later
             model = cls.from_points(
-                Tried(*found), classes=classes, groups=groups, models=models, rule=rule, **parameters
+                Points(*found), classes=classes, groups=groups, models=models, rule=rule, **parameters
             )
         restore_input(model, state)
         return model
@@ -400,17 +400,17 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         attribute = soften(self.estimator) if self.attribute_estimator is None else self.attribute_estimator
         return Recipe(self.estimator, attribute, self.factorisation, bool(self.attribute_at_prediction))  # type: ignore[arg-type]
 
-    def _judged(self, cells: Cells) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:
-        """Each row's group among those that are judged, and their names; one group alone is no group to judge."""
+    def _encode_groups(self, cells: Cells) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:
+        """Each row's group among those that are evaluated, and their names; one group alone is not compared."""
         names = cells.attribute.names
         if len(names) < 2:
             return np.where(cells.attribute.codes == UNKNOWN, UNKNOWN, 0), names
-        group = judged_groups(cells, str(self.aim), self.min_count)
+        group = encode_large_groups(cells, str(self.aim), self.min_count)
         kept = {int(new): names[old] for old, new in zip(cells.attribute.codes, group, strict=True) if new >= 0}
         return group, tuple(kept[code] for code in sorted(kept))
 
     def _codes(self, sensitive_features: Any) -> Int[np.ndarray, "row"]:
-        """The codes of the groups that were judged; UNKNOWN for others."""
+        """The codes of the groups that were evaluated; UNKNOWN for others."""
         found = encode_attribute(sensitive_features)
         place = {name: code for code, name in enumerate(self.groups_)}
         number = np.array([*(place.get(name, UNKNOWN) for name in found.names), UNKNOWN])
@@ -424,26 +424,26 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
 
-    def _judge(
+    def _evaluate(
         self, posterior: Posterior, label: Int[np.ndarray, "row"], group: Int[np.ndarray, "row"]
     ) -> "FairFrontier":
         """Search the weights on rows that the posterior's models have not seen."""
         seed = 0 if self.random_state is None else self.random_state
         cell = label * (posterior.shape[2] + 1) + group + 1
         part = stratified_folds(cell, PARTS, seed)
-        self.judge_ = Judge(posterior, label, group, part, PARTS)
-        self.tried_ = search(self.judge_, self._rule(), seed)
-        return self._settle(self._rule())
+        self.evaluation_ = Evaluation(posterior, label, group, part, PARTS)
+        self.points_ = search(self.evaluation_, self._rule(), seed)
+        return self._choose_by(self._rule())
 
-    def _settle(self, rule: Rule) -> "FairFrontier":
+    def _choose_by(self, rule: Rule) -> "FairFrontier":
         """Take the point that the rule likes best, and measure what it promises; without a gain, the plain one."""
-        tried = self.tried_
+        tried = self.points_
         if len(self.groups_) < 2:
             self.weights_, self.frontier_ = tried.weights[0], Frontier.empty()
             return self
         counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
         if not rule.limits:
-            rule = rule.judged_by(counts[0])
+            rule = rule.with_noise_of(counts[0])
         what = tuple(self._what(weights) for weights in tried.weights)
         place, self.promise_ = tried.decide(rule), tried.promise(rule)
         kept = not place and tried.choose(rule) > 0

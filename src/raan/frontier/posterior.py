@@ -1,4 +1,4 @@
-"""q[y, a](x), the probability of class y *and* attribute a, cross-fitted: no row is judged by a model that saw
+"""q[y, a](x), the probability of class y *and* attribute a, cross-fitted: no row is evaluated by a model that saw
 it.
 """
 
@@ -16,7 +16,7 @@ from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
 from raan.fairness.groups import UNKNOWN
-from raan.wrap import fit_weighted, in_parallel, last_step, stratified_folds
+from raan.fitting import fit_weighted, in_parallel, last_step, stratified_folds
 
 Factorisation = Literal["chain", "joint"]
 """q as P(y|x) P(a|x,y), a model of the class and one of the attribute within each class; or as one model of
@@ -76,7 +76,7 @@ class Rows:
     X: Any
     y: Shaped[np.ndarray, "row"]  # the class as the estimator takes it
     label: Int[np.ndarray, "row"]
-    group: Int[np.ndarray, "row"]  # UNKNOWN where not known or too rare to be judged
+    group: Int[np.ndarray, "row"]  # UNKNOWN where not known or too rare to be evaluated
     groups: int
     weight: Float[np.ndarray, "row"] | None = None
 

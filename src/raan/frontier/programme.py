@@ -2,7 +2,7 @@
 
 Let d[r] be the probability that row r is given the second of two classes. Accuracy, the rate of every cell and
 every gap are linear in d, by the posterior q in place of the labels. The dual of such a programme has a price for
-each cell, and these are weights: q is an estimate, so they are a place to begin at, and labels judge.
+each cell, and these are weights: q is an estimate, so they are where the search begins, and labels evaluate them.
 """
 
 from collections.abc import Iterator
@@ -30,7 +30,7 @@ CellWeights = Float[np.ndarray, "label group"]
 
 
 def solve_programmes(posterior: Posterior, rng: np.random.Generator) -> list[CellWeights]:
-    """The weights of the best decisions for every aim and some allowances, with and without the floor."""
+    """The weights of the best decisions for every aim and some budgets, with and without the guard."""
     rows = len(posterior)
     some = posterior if rows <= MOST_ROWS else posterior[np.sort(rng.choice(rows, MOST_ROWS, replace=False))]
     programme = Programme(some)
@@ -67,12 +67,12 @@ class Programme:
         return [[], [of_group], [true + false, true - false], [true]]
 
     def solve(
-        self, gaps: list[Float[np.ndarray, "group label group"]], allowance: float, floor: bool
+        self, gaps: list[Float[np.ndarray, "group label group"]], budget: float, guard: bool
     ) -> CellWeights | None:
         """The weights of the decisions with the smallest largest spread, or the best worst cell."""
-        if not gaps and not floor:
+        if not gaps and not guard:
             return None
-        limits = [*self._limits(gaps, allowance, floor)]
+        limits = [*self._limits(gaps, budget, guard)]
         forms, extra, bound = (np.array(each) for each in zip(*limits, strict=True))
         rows, extras = len(self.posterior), extra.shape[1]
         matrix = np.hstack([self._values(forms), extra])
@@ -95,20 +95,20 @@ class Programme:
         return np.asarray(self.posterior.sum(2).argmax(1), dtype=np.float64)
 
     def _limits(
-        self, gaps: list[Float[np.ndarray, "group label group"]], allowance: float, floor: bool
+        self, gaps: list[Float[np.ndarray, "group label group"]], budget: float, guard: bool
     ) -> Iterator[tuple[CellWeights, Float[np.ndarray, "extra"], float]]:
-        """What must hold, as form . d + extra . (spread, high, low, high, low) <= bound: the allowance first."""
+        """What must hold, as form . d + extra . (spread, high, low, high, low) <= bound: the budget first."""
         groups = self.posterior.shape[2]
         none = np.zeros(1 + 2 * max(len(gaps), 1))
         plain = float((self._values(self._right[None]) @ self._plain)[0])
-        yield -self._right, none, allowance - plain
+        yield -self._right, none, budget - plain
         for place, several in enumerate(gaps):
             high, low = 1 + 2 * place, 2 + 2 * place
             for form in several:
                 yield form, _at(none, {high: -1.0}), 0.0
                 yield -form, _at(none, {low: 1.0}), 0.0
             yield np.zeros_like(self._right), _at(none, {0: -1.0, high: 1.0, low: -1.0}), 0.0
-        if floor:
+        if guard:
             rate = self._values(self.rates) @ self._plain
             least = float(np.minimum(1 - rate[:groups], rate[groups:]).min())
             slack = _at(none, {0: -1.0}) if not gaps else none  # the worst cell's error is what is made small

@@ -1,4 +1,4 @@
-"""The weights that are worth choosing from, for every aim, allowance and floor.
+"""The weights that are worth choosing from, for every aim, budget and guard.
 
 By duality the best decisions under limits on rates of groups are those of weights w[y, a] = 1 + lambda[y, a] /
 P(y, a): 1 for accuracy, and a price for each cell. So the search walks in the prices: from those of single cells,
@@ -18,7 +18,7 @@ from raan.fairness.frontier import keep_undominated
 from raan.fairness.metrics import accuracy, metrics, worst_group_accuracy
 from raan.fairness.promise import Promise
 from raan.fairness.rule import BUDGETS, Rule
-from raan.frontier.decide import Judge, Weights
+from raan.frontier.decide import Evaluation, Weights
 from raan.frontier.programme import solve_programmes
 
 PRICES = (-0.3, -0.1, -0.03, -0.01, 0.01, 0.03, 0.1, 0.3)
@@ -37,14 +37,14 @@ WIDEST, NARROWEST = 0.1, 0.004
 """The steps' sizes in the first round and in the last."""
 
 MOST_SEARCHED = 30_000
-"""Rows that the search looks at; all judge what it found."""
+"""Rows that the search looks at; all rows evaluate what it found."""
 
 MOST_KEPT = 600
 """Points that are kept, about."""
 
 
 @dataclass(frozen=True, eq=False)
-class Tried:
+class Points:
     """Weights with what they decide, counted; the first are the plain ones."""
 
     weights: Weights
@@ -53,20 +53,20 @@ class Tried:
     smoothed: Float[np.ndarray, "point part label slot prediction"]
 
     @classmethod
-    def none(cls, classes: int, groups: int = 1) -> "Tried":
+    def none(cls, classes: int, groups: int = 1) -> "Points":
         """The plain point alone, counted on no rows."""
         nothing = np.zeros((1, 1, classes, groups + 1, classes))
         return cls(np.ones((1, classes, groups)), nothing, nothing[..., 0], nothing)
 
     @classmethod
-    def of(cls, weights: Weights, judge: Judge) -> "Tried":
-        """The weights judged."""
-        return cls(weights, *judge.count(weights))
+    def of(cls, weights: Weights, evaluation: Evaluation) -> "Points":
+        """The weights evaluated."""
+        return cls(weights, *evaluation.count(weights))
 
-    def __add__(self, other: "Tried") -> "Tried":
+    def __add__(self, other: "Points") -> "Points":
         """Both, one after the other."""
         names = [each.name for each in fields(self)]
-        return Tried(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
+        return Points(*(np.concatenate([getattr(self, name), getattr(other, name)]) for name in names))
 
     def choose(self, rule: Rule, parts: slice | Int[np.ndarray, "part"] = slice(None)) -> int:
         """The point that the rule takes on some of the parts; the plain one where it takes none."""
@@ -104,32 +104,32 @@ class Tried:
         return int(places[max(found, 0)])
 
 
-def search(judge: Judge, rule: Rule, seed: int = 0) -> Tried:
-    """The points worth choosing from, the plain one first: judged on all rows, searched for on some of them."""
+def search(evaluation: Evaluation, rule: Rule, seed: int = 0) -> Points:
+    """The points worth choosing from, the plain one first: evaluated on all rows, searched for on some of them."""
     rng = np.random.default_rng(seed)
-    some = judge
-    if judge.rows > MOST_SEARCHED:
-        some = judge.take(np.sort(rng.choice(judge.rows, MOST_SEARCHED, replace=False)))
+    some = evaluation
+    if evaluation.rows > MOST_SEARCHED:
+        some = evaluation.take(np.sort(rng.choice(evaluation.rows, MOST_SEARCHED, replace=False)))
     share = _shares(some)
     prices = np.concatenate([*_first(share, rng), *_programmes(some, share, rng)])
-    tried = Tried.of(_weights(prices, share), some)
+    tried = Points.of(_weights(prices, share), some)
     best = {target: tried.choose(target) for target in _targets(rule)}
     taken = {0, *best.values()}
     for size in np.geomspace(WIDEST, NARROWEST, ROUNDS):
         near = _steps(prices[sorted({*best.values()})], size, rng)
         new = np.arange(len(prices), len(prices) + len(near))
         prices = np.concatenate([prices, near])
-        tried = tried + Tried.of(_weights(near, share), some)
+        tried = tried + Points.of(_weights(near, share), some)
         best = {target: tried.better(target, place, new) for target, place in best.items()}
         taken |= {*best.values()}
-    return Tried.of(tried.weights[_keep(tried, sorted(taken))], judge)
+    return Points.of(tried.weights[_keep(tried, sorted(taken))], evaluation)
 
 
-def _shares(judge: Judge) -> Float[np.ndarray, "label group"]:
+def _shares(evaluation: Evaluation) -> Float[np.ndarray, "label group"]:
     """P(y, a) among the rows of known group; a hair for an empty cell."""
-    _, classes, slots = judge.shape
-    known = judge.group >= 0
-    cell = judge.label[known] * (slots - 1) + judge.group[known]
+    _, classes, slots = evaluation.shape
+    known = evaluation.group >= 0
+    cell = evaluation.label[known] * (slots - 1) + evaluation.group[known]
     size = np.bincount(cell, minlength=classes * (slots - 1)).reshape(classes, slots - 1)
     return np.asarray(np.maximum(size, 1) / max(size.sum(), 1))
 
@@ -156,11 +156,11 @@ def _first(share: Float[np.ndarray, "label group"], rng: np.random.Generator) ->
 
 
 def _programmes(
-    judge: Judge, share: Float[np.ndarray, "label group"], rng: np.random.Generator
+    evaluation: Evaluation, share: Float[np.ndarray, "label group"], rng: np.random.Generator
 ) -> Iterator[Weights]:
     """The prices of linear programmes on the posterior, for two classes."""
     if len(share) == 2:
-        yield from ((weights[None] - 1) * share for weights in solve_programmes(judge.posterior, rng))
+        yield from ((weights[None] - 1) * share for weights in solve_programmes(evaluation.posterior, rng))
 
 
 def _common(share: Float[np.ndarray, "label group"]) -> Iterator[Weights]:
@@ -180,23 +180,23 @@ def _steps(best: Weights, size: float, rng: np.random.Generator) -> Float[np.nda
 
 
 def _targets(rule: Rule) -> Iterator[Rule]:
-    """What may be asked for later: every aim with every allowance, with and without the floor."""
-    floors = dict.fromkeys((rule.worst_group_drop, None, 0.0))
+    """What may be asked for later: every aim with every budget, with and without the guard."""
+    guards = dict.fromkeys((rule.worst_group_drop, None, 0.0))
     drops = dict.fromkeys((rule.accuracy_drop, *BUDGETS))
-    for aim, drop, floor in product(AIMS, drops, floors):
-        yield replace(rule, aim=aim, accuracy_drop=drop, worst_group_drop=floor, limits=())
+    for aim, drop, guard in product(AIMS, drops, guards):
+        yield replace(rule, aim=aim, accuracy_drop=drop, worst_group_drop=guard, limits=())
 
 
-def _keep(tried: Tried, taken: Sequence[int]) -> list[int]:
+def _keep(tried: Points, taken: Sequence[int]) -> list[int]:
     """The plain point, those that some target took, and those that no other betters for some aim."""
     whole = tried.counts.sum(1)
     measured, right, worst = metrics(tried.smoothed.sum(1)), accuracy(whole), worst_group_accuracy(whole)
-    floor = worst >= worst[0]
+    guard = worst >= worst[0]
     undominated = []
     for aim in AIMS.values():
         value = -aim.loss(measured)
         undominated += keep_undominated(right, value).tolist()
-        undominated += keep_undominated(right, np.where(floor, value, np.nan)).tolist()
+        undominated += keep_undominated(right, np.where(guard, value, np.nan)).tolist()
     rest = [place for place in dict.fromkeys(undominated) if place not in {*taken}]
     most = max(MOST_KEPT - len({*taken}), 0)
     thin = rest if len(rest) <= most else [rest[int(i)] for i in np.linspace(0, len(rest) - 1, most)]

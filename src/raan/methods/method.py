@@ -17,7 +17,7 @@ from raan.data.batches import Batch, Sampling
 from raan.data.split import Split
 from raan.data.table import Table
 from raan.models.model import Model
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 
 class Scope(Enum):
@@ -128,7 +128,7 @@ class Refit(Debiasing, Protocol):
 
     @property
     def thresholds(self) -> int:
-        """Common thresholds at which its decisions are counted even in a study where they are no dial."""
+        """Common thresholds at which its decisions are counted even in a study where they are no setting."""
         return 0
 
     def decide(self, model: Model, table: Table, split: Split) -> Decisions | None:
@@ -136,9 +136,9 @@ class Refit(Debiasing, Protocol):
         return None
 
 
-def _check_range(name: str, dial: Dial, least: float, most: float) -> None:
-    """An error for a dial, or any run's value of it, outside its range."""
-    values = torch.as_tensor(dial, dtype=torch.float64)
+def _check_range(name: str, setting: Setting, least: float, most: float) -> None:
+    """An error for a setting, or any run's value of it, outside its range."""
+    values = torch.as_tensor(setting, dtype=torch.float64)
     if not bool(((values >= least) & (values <= most)).all()):
         raise ValueError(f"{name} is {values.tolist()}; expected {least} to {most}")
 

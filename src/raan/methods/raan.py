@@ -9,10 +9,10 @@ from torch import Tensor
 from raan.data.batches import Batch
 from raan.data.table import Table
 from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
-from raan.methods.terms import dial
+from raan.methods.terms import as_setting
 from raan.models.model import Model
 from raan.neighbourhood.balance import Balance, anchor_weights
-from raan.neighbourhood.estimator import Dial, InnerEstimate, stochastic_objective
+from raan.neighbourhood.estimator import InnerEstimate, Setting, stochastic_objective
 
 TEMPERATURES = (0.1, 0.3, 0.5, 0.7, 0.9, 1.1, 1.3, 1.5, 1.7, 1.9)
 
@@ -26,12 +26,12 @@ class RAAN(Method):
     With scope HEAD it debiases the head over a fixed encoder, with MODEL both (RL-RAAN).
     """
 
-    temperature: Dial = hyperparameter(0.5, grid=TEMPERATURES)  # 0 and inf are legal
-    averaging_rate: Dial = hyperparameter(0.5, grid=(0.1, 0.5, 0.9), most=1)  # 1 forgets, and is BSGD
-    strength: Dial = hyperparameter(1.0, most=1)  # 0 is ERM
+    temperature: Setting = hyperparameter(0.5, grid=TEMPERATURES)  # 0 and inf are legal
+    averaging_rate: Setting = hyperparameter(0.5, grid=(0.1, 0.5, 0.9), most=1)  # 1 forgets, and is BSGD
+    strength: Setting = hyperparameter(1.0, most=1)  # 0 is ERM
     balance: Balance = "group"
     scope: Scope = Scope.HEAD
-    denominator_floor: Dial = hyperparameter(0.0)  # u0; log space needs none
+    denominator_floor: Setting = hyperparameter(0.0)  # u0; log space needs none
 
     def __post_init__(self) -> None:
         """An unknown balance is an error too."""
@@ -68,7 +68,7 @@ class RAAN(Method):
             self.denominator_floor,
             log_kept=self.log_kept(batch, memory),
         )
-        strength = dial(self.strength, sample_loss)[..., None]
+        strength = as_setting(self.strength, sample_loss)[..., None]
         loss = sample_loss.lerp(estimated.term, strength).mean(-1)
         visits = torch.stack([(anchor_weight > 0).sum(-1), estimated.skipped.sum(-1)], dim=-1)
         average = torch.stack(estimated.average, dim=-1)

@@ -4,9 +4,9 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from raan.neighbourhood.pairs import dial
+from raan.neighbourhood.pairs import as_setting
 
-__all__ = ["dial", "membership", "same", "weighted_mean", "with_gradient"]
+__all__ = ["as_setting", "membership", "same", "weighted_mean", "with_gradient"]
 
 
 def membership(code: Int[Tensor, "*lead"], count: int, like: Tensor) -> Float[Tensor, "*lead {count}"]:

@@ -74,11 +74,11 @@ def products(classes: Sequence[Sequence[range]], centroids: int) -> int:
     total = 0
     for cells in classes:
         stand = sum(min(len(cell), centroids) for cell in cells)
-        judges = sum(min(len(cell), JUDGES) for cell in cells)
+        probes = sum(min(len(cell), JUDGES) for cell in cells)
         for cell in cells:
             own = min(len(cell), centroids)
             kmeans = 0 if own == len(cell) else own * (1 + ROUNDS * min(SAMPLED * own, len(cell)) / len(cell))
-            total += int(len(cell) * (kmeans + 2 * (stand - own) + judges - min(len(cell), JUDGES)))
+            total += int(len(cell) * (kmeans + 2 * (stand - own) + probes - min(len(cell), JUDGES)))
     return total
 
 
@@ -218,27 +218,27 @@ def _errors(
     """The relative errors of some rows of each cell.
 
     A row's exact weight is a sum over all its anchors. Their denominators are known but by centroids; how far this
-    moves the sum is told by the anchors that are judges themselves, whose denominators are computed too.
+    moves the sum is estimated by the anchors that are probes themselves, whose denominators are computed too.
     """
     device = directions.order.device
-    judges = [torch.from_numpy(cell.start + rng.permutation(len(cell))[:JUDGES]).to(device) for cell in cells]
-    points = [directions.read(judge, directions.room(len(judge))) for judge in judges]
-    sums = [torch.zeros(len(cells), 2, len(judge), dtype=torch.float64, device=device) for judge in judges]
+    probes = [torch.from_numpy(cell.start + rng.permutation(len(cell))[:JUDGES]).to(device) for cell in cells]
+    points = [directions.read(probe, directions.room(len(probe))) for probe in probes]
+    sums = [torch.zeros(len(cells), 2, len(probe), dtype=torch.float64, device=device) for probe in probes]
     for number, cell in enumerate(cells):
         asked = [place for place in range(len(cells)) if place != number]
         for rows, part in _parts(directions, cell, sum(len(points[place]) for place in asked)):
             both = torch.stack([torch.ones_like(share[rows]), share[rows]]).to(part.dtype)
             for place in asked:
                 sums[place][number] += both @ (part @ points[place].T).exp_()
-    exact_share = [anchor[judge] / total[:, 0].sum(0) for judge, total in zip(judges, sums, strict=True)]
+    exact_share = [anchor[probe] / total[:, 0].sum(0) for probe, total in zip(probes, sums, strict=True)]
     errors = []
-    for place, judge in enumerate(judges):
-        exact = torch.zeros(len(judge), dtype=torch.float64, device=device)
+    for place, probe in enumerate(probes):
+        exact = torch.zeros(len(probe), dtype=torch.float64, device=device)
         for number in range(len(cells)):
             if number != place:
                 affinity = (points[place] @ points[number].T).exp_().double()
-                moved = (affinity @ exact_share[number]) / (affinity @ share[judges[number]])
+                moved = (affinity @ exact_share[number]) / (affinity @ share[probes[number]])
                 exact += sums[place][number, 1] * moved.nan_to_num(1.0)
         known = exact > 0
-        errors.append((weight[judge][known] / exact[known] - 1).abs())
+        errors.append((weight[probe][known] / exact[known] - 1).abs())
     return errors

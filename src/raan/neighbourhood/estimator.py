@@ -11,9 +11,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 from torch.autograd import Function
 
-from raan.neighbourhood.pairs import Temperature, dial, log_affinity, neighbourhood_loss, neighbours
+from raan.neighbourhood.pairs import Temperature, as_setting, log_affinity, neighbourhood_loss, neighbours
 
-Dial = float | Float[Tensor, "*#lead"]
+Setting = float | Float[Tensor, "*#lead"]
 """A hyperparameter: one number, or one for each run."""
 
 
@@ -71,8 +71,8 @@ def shared_by_copies(estimate: InnerEstimate, row: Int[Tensor, "*lead row"]) -> 
 def moving_average(
     average: InnerEstimate,
     estimate: InnerEstimate,
-    averaging_rate: Dial,
-    denominator_floor: Dial = 0.0,
+    averaging_rate: Setting,
+    denominator_floor: Setting = 0.0,
     log_kept: Float[Tensor, "*lead row"] | None = None,
 ) -> InnerEstimate:
     """u, Alg. 2: the running average of the batch estimates, in log space.
@@ -81,7 +81,9 @@ def moving_average(
     floor is on u2, the mean affinity, and leaves u1 alone. Of the old average 1 - averaging_rate is kept, unless
     `log_kept` says how much (in the log).
     """
-    rate, least = (dial(each, estimate.log_denominator)[..., None] for each in (averaging_rate, denominator_floor))
+    rate, least = (
+        as_setting(each, estimate.log_denominator)[..., None] for each in (averaging_rate, denominator_floor)
+    )
     first = average.log_denominator == -torch.inf
     new = estimate.log_denominator + torch.where(first, 0, rate.log())
     kept = (-rate).log1p() if log_kept is None else log_kept
@@ -161,8 +163,8 @@ def stochastic_objective(
     average: InnerEstimate,
     anchor_weight: Float[Tensor, "*lead row"],
     temperature: Temperature,
-    averaging_rate: Dial,
-    denominator_floor: Dial = 0.0,
+    averaging_rate: Setting,
+    denominator_floor: Setting = 0.0,
     row: Int[Tensor, "*lead row"] | None = None,
     log_kept: Float[Tensor, "*lead row"] | None = None,
 ) -> StochasticObjective:

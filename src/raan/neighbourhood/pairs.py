@@ -20,7 +20,7 @@ NEAREST = 1e-9
 """The temperature that stands for 0: so cold that only the nearest neighbours (ties share) have weight."""
 
 
-def dial(value: Temperature, like: Tensor) -> Float[Tensor, "*lead"]:
+def as_setting(value: Temperature, like: Tensor) -> Float[Tensor, "*lead"]:
     """A hyperparameter as a tensor of the kind and on the device of another: no axis, or one of runs."""
     # A number is made where it is needed: a copy from the host would wait for the device.
     return value.to(like) if isinstance(value, Tensor) else like.new_full((), value)
@@ -101,7 +101,7 @@ def log_affinity(
     The scale cancels in every ratio.
     """
     direction = unit(embedding)
-    warmth = dial(temperature, direction)[..., None, None]
+    warmth = as_setting(temperature, direction)[..., None, None]
     affinity: Tensor = _LogAffinity.apply(direction, warmth)  # type: ignore[no-untyped-call]
     return affinity
 
@@ -135,5 +135,5 @@ def robust_value(
     """
     count = neighbour.sum(-1, keepdim=True)
     surprise = torch.xlogy(pair_weight, pair_weight * count)
-    warmth = dial(temperature, similarity)[..., None]
+    warmth = as_setting(temperature, similarity)[..., None]
     return (pair_weight * similarity).sum(-1) - warmth * surprise.sum(-1)

@@ -16,13 +16,13 @@ MOST_KEPT = 10_000
 
 def check_dials(temperature: float, averaging_rate: float, balance: str, scope: str, strength: float) -> None:
     """An error for a setting that means nothing."""
-    for name, dial, largest, meaning in (
+    for name, setting, largest, meaning in (
         ("temperature", temperature, float("inf"), "0 (nearest neighbour) up to inf (uniform)"),
         ("averaging_rate", averaging_rate, 1, "0 to 1, which forgets at every visit"),
         ("strength", strength, 1, "0 (plain training) to 1 (full RAAN)"),
     ):
-        if not isinstance(dial, Real) or not 0 <= dial <= largest:
-            raise ValueError(f"{name} is {dial!r}; expected {meaning}")
+        if not isinstance(setting, Real) or not 0 <= setting <= largest:
+            raise ValueError(f"{name} is {setting!r}; expected {meaning}")
     if not isinstance(balance, str) or balance not in ("group", "sample"):
         raise ValueError(f'balance is {balance!r}; expected "group", Eq. (4), or "sample", Eq. (5)')
     if not isinstance(scope, str) or scope not in ("head", "model"):

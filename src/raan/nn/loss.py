@@ -179,10 +179,10 @@ class RAANLoss(nn.Module):
         return None if self._weighing is None else diagnose(self._weighing)
 
     def extra_repr(self) -> str:
-        """The dials, and what the training set holds."""
-        dials = ("temperature", "averaging_rate", "balance", "scope", "strength")
+        """The settings, and what the training set holds."""
+        settings = ("temperature", "averaging_rate", "balance", "scope", "strength")
         sizes = f"rows={len(self.visits)}, classes={len(self.classes)}, groups={len(self.groups)}"
-        return ", ".join([*(f"{dial}={getattr(self, dial)!r}" for dial in dials), sizes])
+        return ", ".join([*(f"{setting}={getattr(self, setting)!r}" for setting in settings), sizes])
 
     def _objective(self, own: Samples) -> Float[Tensor, ""]:
         """The mean of the samples' terms; in training, what was learnt of their rows is kept."""
@@ -196,7 +196,7 @@ class RAANLoss(nn.Module):
         importance = self.importance[label, attribute].to(loss.dtype)
         # Numbers made on the device: a copy from the host would wait for it.
         temperature, rate, floor = (
-            loss.new_full((), dial) for dial in (self.temperature, self.averaging_rate, 0.0)
+            loss.new_full((), setting) for setting in (self.temperature, self.averaging_rate, 0.0)
         )
         found = stochastic_objective(
             embedding, label, attribute, loss, before, anchor_weight, temperature, rate, floor, row

@@ -31,7 +31,7 @@ class IndexedDataset(Dataset[Any]):
         numbered = isinstance(dataset, Sized) and hasattr(dataset, "__getitem__")
         if not numbered or getattr(dataset, "ndim", 1) == 0:
             raise TypeError(
-                f"dataset is a {type(dataset).__name__}: expected one with a length and numbered rows, "
+                f"dataset is a {type(dataset).__name__}; expected one with a length and numbered rows, "
                 "which a stream (IterableDataset) has not"
             )
         self.dataset = dataset

@@ -16,10 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from raan.errors import InputError, Option
 from raan.fairness.groups import check_lengths
-from raan.io import estimator_state, restore_input, save_model
-from raan.reweighting.embedding import embed
-from raan.reweighting.weights import aan_weights
-from raan.wrap import (
+from raan.fitting import (
     Cells,
     class_name,
     count_rows,
@@ -28,6 +25,9 @@ from raan.wrap import (
     read_classes,
     read_weights,
 )
+from raan.io import estimator_state, restore_input, save_model
+from raan.reweighting.embedding import embed
+from raan.reweighting.weights import aan_weights
 
 
 def _estimator_has(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""Exact sample weights, the door: RAAN for any estimator that takes `sample_weight`.
+"""Exact sample weights: RAAN for any estimator that takes `sample_weight`.
 
 With a fixed embedding the objective is a weighted mean of the sample losses, and these are its weights.
 """
@@ -46,7 +46,7 @@ def aan_weights(
     sensitive_features: object,
     *,
     return_certificate: Literal[False] = ...,
-    **dials: Unpack[Dials],
+    **settings: Unpack[Dials],
 ) -> Tensor: ...
 @overload
 def aan_weights(
@@ -55,7 +55,7 @@ def aan_weights(
     sensitive_features: object,
     *,
     return_certificate: Literal[False] = ...,
-    **dials: Unpack[Dials],
+    **settings: Unpack[Dials],
 ) -> np.ndarray: ...
 @overload
 def aan_weights(
@@ -64,7 +64,7 @@ def aan_weights(
     sensitive_features: object,
     *,
     return_certificate: Literal[True],
-    **dials: Unpack[Dials],
+    **settings: Unpack[Dials],
 ) -> tuple[Any, Certificate]: ...
 def aan_weights(
     embedding: Any,

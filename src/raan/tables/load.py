@@ -17,7 +17,7 @@ from jaxtyping import Float, Float32, Int
 from raan.data.split import Fractions, Parts, Sizes, stratified_split
 from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole, listed, needing
 from raan.fairness.counts import cell_counts
-from raan.fairness.groups import UNKNOWN, Codes, cross_codes, keep_judged
+from raan.fairness.groups import UNKNOWN, Codes, cross_codes, keep_large_groups
 from raan.tables import checks
 from raan.tables.columns import Type, as_categories, known_values, to_codes, type_of
 from raan.tables.media import Media, check_media, embed_columns
@@ -421,7 +421,7 @@ def keep_comparable(name: str, label: Codes, attribute: Codes, rows: Int[np.ndar
     """
     shape = len(label.names), len(attribute.names)
     cells = cell_counts(label.codes[rows], attribute.codes[rows], shape)
-    kept = keep_judged(attribute, cells, least)
+    kept = keep_large_groups(attribute, cells, least)
     if len(kept.names) >= 2:
         return kept
     code, group = divmod(int(cells.argmin()), shape[1])

@@ -50,7 +50,7 @@ class Media:
 
     For new rows the columns and encoders are the fitted model's; an encoder is then named only where it was a
     folder. Images are files, named relative to `image_folder`; None is the folder of the table's file.
-    `progress` is told the column, how many of its different values are done, and how many there are.
+    `progress` receives the column, how many of its different values are done, and how many there are.
     """
 
     text: tuple[str, ...] = ()

@@ -78,7 +78,7 @@ def _plain(finish: Finish) -> dict[str, Any]:
         "memory": tuple(part.cpu() for part in state.memory),
         "failed": state.failed.cpu(),
         "points": [(it.step, tensor(it.validation_counts), tensor(it.test_counts)) for it in path.points],
-        "choice": (tensor(path.wish), path.chosen.cpu(), path.chosen_step.cpu()),
+        "choice": (tensor(path.objective), path.chosen.cpu(), path.chosen_step.cpu()),
     }
 
 
@@ -89,7 +89,7 @@ def _finish(content: dict[str, Any], device: torch.device) -> Finish:
         return None if tensor is None else tensor.numpy()
 
     points = tuple(Point(step, *map(array, counts)) for step, *counts in content["points"])
-    wish, *choice = content["choice"]
+    objective, *choice = content["choice"]
     state = State(
         content["epoch"],
         content["step"],
@@ -99,4 +99,4 @@ def _finish(content: dict[str, Any], device: torch.device) -> Finish:
         content["failed"].to(device),
         points[-1],
     )
-    return Finish(state, Path(points, array(wish), *(part.to(device) for part in choice)))
+    return Finish(state, Path(points, array(objective), *(part.to(device) for part in choice)))

@@ -26,10 +26,10 @@ class Decided(NamedTuple):
     `switched` are the validation rows of each cell that are right here and wrong in the reference, or the reverse.
     """
 
-    threshold: Float[np.ndarray, "run dial"]  # of the second class' probability; nan: no threshold
-    validation: Float[np.ndarray, "run dial label attribute prediction"]
-    test: Float[np.ndarray, "run dial label attribute prediction"]
-    switched: Float[np.ndarray, "run dial label attribute"]
+    threshold: Float[np.ndarray, "run setting"]  # of the second class' probability; nan: no threshold
+    validation: Float[np.ndarray, "run setting label attribute prediction"]
+    test: Float[np.ndarray, "run setting label attribute prediction"]
+    switched: Float[np.ndarray, "run setting label attribute"]
 
 
 class Rows(NamedTuple):
@@ -49,7 +49,7 @@ def margins(logit: Float[Tensor, "run row 2"]) -> Float[Tensor, "run row"]:
 
 def threshold_grid(
     margin: Float[Tensor, "run row"], label: Int[np.ndarray, "run row"], many: int
-) -> Float[Tensor, "run dial"]:
+) -> Float[Tensor, "run setting"]:
     """So many thresholds of the log odds for each run, and 0, rising.
 
     The share of rows above them falls evenly from REACH times the share that has the second class (at most all) to
@@ -66,15 +66,15 @@ def threshold_grid(
 
 
 def count_at(
-    margin: Float[Tensor, "run row"], threshold: Float[Tensor, "run dial"], rows: Rows
-) -> tuple[Float[np.ndarray, "run dial label attribute 2"], Float[np.ndarray, "run dial label attribute"]]:
+    margin: Float[Tensor, "run row"], threshold: Float[Tensor, "run setting"], rows: Rows
+) -> tuple[Float[np.ndarray, "run setting label attribute 2"], Float[np.ndarray, "run setting label attribute"]]:
     """The decisions "above the threshold" of each run, counted for all thresholds at once, and those switched.
 
     A row is above the thresholds below its margin, so one histogram of how many these are, summed from its end,
     counts for every threshold. Thresholds rise.
     """
-    runs, dials = threshold.shape
-    slots, bins = rows.attributes + 1, dials + 1
+    runs, settings = threshold.shape
+    slots, bins = rows.attributes + 1, settings + 1
     passed = torch.searchsorted(threshold.contiguous(), margin.contiguous()).numpy(force=True)
     run = np.arange(runs)[:, None]
     cell = ((run * 2 + rows.held) * 2 + rows.label) * slots + rows.attribute % slots
@@ -105,7 +105,8 @@ def decide_at_thresholds(
 
 
 def count_decisions(
-    prediction: tuple[Int[np.ndarray, "run dial row"], Int[np.ndarray, "run dial test"]], rows: tuple[Rows, Rows]
+    prediction: tuple[Int[np.ndarray, "run setting row"], Int[np.ndarray, "run setting test"]],
+    rows: tuple[Rows, Rows],
 ) -> Decided:
     """Any decisions on validation and test rows, counted; no thresholds."""
     counts = [
@@ -144,7 +145,7 @@ class Path:
     """The points so far, and for each run the parameters at the one that the rule likes best."""
 
     points: tuple[Point, ...]
-    wish: Float[np.ndarray, "run"]  # the rule's smallest number so far
+    objective: Float[np.ndarray, "run"]  # the rule's smallest number so far
     chosen: Float[Tensor, "run parameter"]
     chosen_step: Int[Tensor, "run"]
 
@@ -152,14 +153,14 @@ class Path:
 def extend(path: Path | None, parameters: Float[Tensor, "run parameter"], point: Point, rule: Rule) -> Path:
     """The path with one more point, or with its first; of equal points the earlier one stays chosen."""
     reference = point if path is None else path.points[0]
-    wish = rule.wish(point.validation_counts, reference.validation_counts, point.step)
+    objective = rule.objective(point.validation_counts, reference.validation_counts, point.step)
     steps = torch.full((len(parameters),), point.step, device=parameters.device)
     if path is None:
-        return Path((point,), wish, parameters, steps)
-    better = torch.from_numpy(np.asarray(wish < path.wish)).to(parameters.device)
+        return Path((point,), objective, parameters, steps)
+    better = torch.from_numpy(np.asarray(objective < path.objective)).to(parameters.device)
     return Path(
         (*path.points, point),
-        np.minimum(wish, path.wish),
+        np.minimum(objective, path.objective),
         torch.where(better.unsqueeze(-1), parameters, path.chosen),
         torch.where(better, steps, path.chosen_step),
     )

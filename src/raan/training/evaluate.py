@@ -21,7 +21,7 @@ def group_counts(
 ) -> Float[np.ndarray, "run label attribute prediction"]:
     """How many of each run's rows of each class and attribute are predicted as each class.
 
-    Here the engine hands its numbers over to numpy, in which everything is judged.
+    Here the engine hands its numbers over to numpy, in which everything is evaluated.
     """
     columns = table.label[rows], table.attribute[rows], predictions(model, table, rows)
     label, attribute, prediction = (column.numpy(force=True) for column in columns)

@@ -16,7 +16,7 @@ from raan.data.table import Table
 from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
-from raan.neighbourhood.pairs import dial
+from raan.neighbourhood.pairs import as_setting
 from raan.training.decided import Path, Point, extend
 from raan.training.evaluate import Watch
 from raan.training.update import Moments, Update
@@ -187,7 +187,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
     # The loop writes into parameters and moments of its own; the state it came from stays as it was.
     parameters, moments = state.parameters.clone(), state.moments.clone()
     room = torch.empty_like(parameters)
-    rate, penalty = (dial(each, parameters).reshape(-1, 1) for each in (schedule.learning_rate, schedule.l2))
+    rate, penalty = (as_setting(each, parameters).reshape(-1, 1) for each in (schedule.learning_rate, schedule.l2))
     penalised = bool(penalty.any())
     for batch in stretch:
         step += 1

@@ -117,12 +117,12 @@ def test_features_made_of_the_images_make_a_table(tmp_path: Path) -> None:
         (
             "000002.jpg -1 ",
             "000002.jpg ",
-            r"list_attr_celeba.txt, 000002.jpg: expected every value to be one of \(-1, 1\)",
+            r"list_attr_celeba.txt, 000002.jpg; expected every value to be one of \(-1, 1\)",
         ),
         (
             "000002.jpg -1  1",
             "000002.jpg -1  2",
-            r"list_attr_celeba.txt, 000002.jpg: expected every value to be one of \(-1, 1\)",
+            r"list_attr_celeba.txt, 000002.jpg; expected every value to be one of \(-1, 1\)",
         ),
         ("Wavy_Hair", "Curly_Hair", r"has no attribute 'Wavy_Hair'; it has Bangs, Male, Smiling, Curly_Hair"),
         (
@@ -146,12 +146,12 @@ def test_what_is_wrong_in_the_list_of_attributes_is_named(
         (
             "000003.jpg 1",
             "000003.jpg 3",
-            r"list_eval_partition.txt, 000003.jpg: expected every value to be one of \(0, 1, 2\)",
+            r"list_eval_partition.txt, 000003.jpg; expected every value to be one of \(0, 1, 2\)",
         ),
         (
             "000003.jpg 1",
             "000003.jpg",
-            r"list_eval_partition.txt, 000003.jpg: expected every value to be one of \(0, 1, 2\)",
+            r"list_eval_partition.txt, 000003.jpg; expected every value to be one of \(0, 1, 2\)",
         ),
         (
             "000003.jpg 1\n",

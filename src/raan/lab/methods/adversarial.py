@@ -22,9 +22,9 @@ from raan.methods.method import (
     hyperparameter,
     no_memory,
 )
-from raan.methods.terms import dial, membership, weighted_mean, with_gradient
+from raan.methods.terms import as_setting, membership, weighted_mean, with_gradient
 from raan.models.model import Model
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,8 @@ class Adversarial(Method):
     """
 
     notion: Notion = "DP"
-    weight: Dial = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
-    adversary_rate: Dial = hyperparameter(1e-2, grid=(1e-2, 1e-3, 1e-4))
+    weight: Setting = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
+    adversary_rate: Setting = hyperparameter(1e-2, grid=(1e-2, 1e-3, 1e-4))
     scope: Scope = Scope.MODEL
 
     def __post_init__(self) -> None:
@@ -69,8 +69,8 @@ class Adversarial(Method):
         guess = adversary_loss(adversary, logit, batch, self.notion)
         hurt, own = torch.autograd.grad(guess.sum(), [leaf, adversary])
         turned = without_projection(predictor_gradient, hurt, model.encoder.sizes + model.head.sizes)
-        gradient = turned - dial(self.weight, hurt)[..., None] * hurt
-        stepped = _adam(_State(adversary.detach(), *moments), own, dial(self.adversary_rate, own)[..., None])
+        gradient = turned - as_setting(self.weight, hurt)[..., None] * hurt
+        stepped = _adam(_State(adversary.detach(), *moments), own, as_setting(self.adversary_rate, own)[..., None])
         return with_gradient(value, model.parameters, gradient), memory._replace(whole=torch.cat(stepped, dim=1))
 
 

@@ -18,7 +18,7 @@ class CommonThreshold(Refit):
 
     @property
     def thresholds(self) -> int:
-        """A dial of this method in every study."""
+        """A setting of this method in every study."""
         return THRESHOLDS
 
     @property

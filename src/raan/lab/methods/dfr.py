@@ -13,7 +13,7 @@ from raan.data.streams import stream
 from raan.data.table import Table
 from raan.methods.method import Refit, Scope, hyperparameter
 from raan.models.model import Model, Stack, outputs
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 REFITS = 10
 """Logistic regressions that are averaged, each on balanced rows of its own draw."""
@@ -32,7 +32,7 @@ class DFR(Refit):
     Its rows are the last of each run's training rows, which a first stage on `first_split` has not seen.
     """
 
-    inverse_penalty: Dial = hyperparameter(1.0, grid=(1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01))  # C
+    inverse_penalty: Setting = hyperparameter(1.0, grid=(1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01))  # C
 
     @property
     def scope(self) -> Scope:

@@ -9,9 +9,9 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
-from raan.methods.terms import dial, membership, same
+from raan.methods.terms import as_setting, membership, same
 from raan.models.model import Model
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 Notion = Literal["DP", "EO"]
 """Demographic parity: alike over all samples; equalized odds: alike within each class."""
@@ -55,14 +55,14 @@ class EOR(Method):
     Log-odds are the signed distance from the boundary, Bechavod and Ligett's surrogate of a prediction.
     """
 
-    weight: Dial = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
+    weight: Setting = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
     scope: Scope = Scope.HEAD
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """Mean cross-entropy of each run's batch plus the weighted gap."""
         logit = model(batch.features, batch.keep).logit
         gap = score_gap(log_odds(logit), batch.label, batch.attribute, "EO")
-        return cross_entropy(logit, batch.label).mean(-1) + dial(self.weight, gap) * gap, memory
+        return cross_entropy(logit, batch.label).mean(-1) + as_setting(self.weight, gap) * gap, memory
 
 
 def log_odds(logit: Float[Tensor, "*lead label"]) -> Float[Tensor, "*lead label"]:
@@ -76,7 +76,7 @@ class GapPenalty(Method):
     """Cross-entropy plus weight times the groups' gap in mean probability, overall (DP) or within classes (EO)."""
 
     notion: Notion = "DP"
-    weight: Dial = hyperparameter(0.5, grid=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0))
+    weight: Setting = hyperparameter(0.5, grid=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0))
     scope: Scope = Scope.MODEL
 
     def __post_init__(self) -> None:
@@ -88,4 +88,4 @@ class GapPenalty(Method):
         """Mean cross-entropy of each run's batch plus the weighted gap."""
         logit = model(batch.features, batch.keep).logit
         gap = score_gap(logit.softmax(-1), batch.label, batch.attribute, self.notion)
-        return cross_entropy(logit, batch.label).mean(-1) + dial(self.weight, gap) * gap, memory
+        return cross_entropy(logit, batch.label).mean(-1) + as_setting(self.weight, gap) * gap, memory

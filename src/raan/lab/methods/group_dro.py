@@ -9,10 +9,10 @@ from torch import Tensor
 from raan.data.batches import Batch, Sampling
 from raan.data.table import Table
 from raan.methods.method import Memory, Method, Scope, check_attribute, cross_entropy, hyperparameter, no_memory
-from raan.methods.terms import dial, membership
+from raan.methods.terms import as_setting, membership
 from raan.models.model import Model
 from raan.neighbourhood.balance import cell_counts
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class GroupDRO(Method):
     Its own algorithm draws the groups alike often, hence the balanced batches.
     """
 
-    step: Dial = hyperparameter(0.01, grid=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0))  # Sagawa et al.'s, and the paper's grid
+    step: Setting = hyperparameter(
+        0.01, grid=(1.0, 1.2, 1.4, 1.6, 1.8, 2.0)
+    )  # Sagawa et al.'s, and the paper's grid
     scope: Scope = Scope.MODEL
     sampling: Sampling = Sampling.BALANCED
 
@@ -44,7 +46,7 @@ class GroupDRO(Method):
         member = (membership(batch.label, logit.shape[-1], logit).unsqueeze(-1) * known.unsqueeze(-2)).flatten(-2)
         total = (member * sample_loss.unsqueeze(-1)).sum(-2)
         cell_loss = total / member.sum(-2).clamp(min=1)
-        step = dial(self.step, cell_loss).unsqueeze(-1)
+        step = as_setting(self.step, cell_loss).unsqueeze(-1)
         log_weight = (memory.whole + step * cell_loss.detach()).log_softmax(-1)
         return (log_weight.exp() * cell_loss).sum(-1), memory._replace(whole=log_weight)
 

@@ -7,24 +7,24 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.methods.method import Memory, Method, Scope, cross_entropy, hyperparameter
-from raan.methods.terms import dial, same
+from raan.methods.terms import as_setting, same
 from raan.models.model import Model
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 
 @dataclass(frozen=True)
 class HSIC(Method):
     """Cross-entropy plus weight times the Hilbert-Schmidt criterion of probabilities and attribute."""
 
-    weight: Dial = hyperparameter(10.0, grid=(1.0, 3.0, 10.0, 30.0, 100.0))
-    bandwidth: Dial = hyperparameter(0.5)  # of the Gaussian kernel between probabilities
+    weight: Setting = hyperparameter(10.0, grid=(1.0, 3.0, 10.0, 30.0, 100.0))
+    bandwidth: Setting = hyperparameter(0.5)  # of the Gaussian kernel between probabilities
     scope: Scope = Scope.MODEL
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """Mean cross-entropy of each run's batch plus the weighted criterion."""
         logit = model(batch.features, batch.keep).logit
-        criterion = hsic(logit.softmax(-1), batch.attribute, dial(self.bandwidth, logit))
-        return cross_entropy(logit, batch.label).mean(-1) + dial(self.weight, criterion) * criterion, memory
+        criterion = hsic(logit.softmax(-1), batch.attribute, as_setting(self.bandwidth, logit))
+        return cross_entropy(logit, batch.label).mean(-1) + as_setting(self.weight, criterion) * criterion, memory
 
 
 def hsic(

@@ -8,16 +8,16 @@ from torch import Tensor
 from raan.data.batches import Batch
 from raan.data.table import Table
 from raan.methods.method import GroupUse, Memory, Method, Scope, cross_entropy, hyperparameter, no_memory
-from raan.methods.terms import dial, membership, same
+from raan.methods.terms import as_setting, membership, same
 from raan.models.model import Model
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 
 @dataclass(frozen=True)
 class IRM(Method):
     """The environments' mean risk, and the squares of their risks' slopes in a multiplier of the logits."""
 
-    weight: Dial = hyperparameter(10.0, grid=(1.0, 10.0, 100.0, 1000.0))  # ours: the paper names none
+    weight: Setting = hyperparameter(10.0, grid=(1.0, 10.0, 100.0, 1000.0))  # ours: the paper names none
     scope: Scope = Scope.MODEL
 
     @property
@@ -48,4 +48,4 @@ class IRM(Method):
         risk = (sample_loss / size).sum(-1) / environments
         environment_slope = (together @ slope.unsqueeze(-1)).squeeze(-1) / size
         penalty = (environment_slope.square() / size).sum(-1) / environments
-        return risk + dial(self.weight, risk) * penalty, memory
+        return risk + as_setting(self.weight, risk) * penalty, memory

@@ -16,10 +16,10 @@ from raan.fairness.aims import AIMS
 from raan.fairness.rule import BUDGETS, CONFIDENCE, Rule, margin_of
 from raan.methods.method import Decisions, GroupUse, Refit, Scope, check_attribute, hyperparameter
 from raan.models.model import Model, outputs
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 
 if TYPE_CHECKING:
-    from raan.frontier.decide import Judge
+    from raan.frontier.decide import Evaluation
     from raan.frontier.posterior import Chain, Posterior
 
 
@@ -28,11 +28,11 @@ class NetworkFrontier(Refit):
     """Decisions by weights on the cells of P(y|x) P(a|x, y), as FairFrontier takes them on validation rows.
 
     P(y|x) is the network's own, P(a|x, y) a logistic regression on its embedding for each class, fitted to the
-    training rows. The weights are those that FairFrontier takes for every aim and allowance, with its margin and
+    training rows. The weights are those that FairFrontier takes for every aim and budget, with its margin and
     without a floor for the worst group; the plain ones where a choice does not hold on rows that did not make it.
     """
 
-    most_lost: Dial = hyperparameter(0.03, most=1.0)  # the largest of its budgets
+    most_lost: Setting = hyperparameter(0.03, most=1.0)  # the largest of its budgets
 
     @property
     def scope(self) -> Scope:
@@ -41,7 +41,7 @@ class NetworkFrontier(Refit):
 
     @property
     def group_use(self) -> GroupUse:
-        """The attribute of the rows that it is fitted to, and that judge."""
+        """The attribute of the rows that it is fitted to and evaluated on."""
         return GroupUse(training="attribute", validation="attribute")
 
     def refit(self, model: Model, table: Table, split: Split, seeds: Sequence[int]) -> Model:
@@ -80,17 +80,19 @@ def _parts(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> list[_Pa
 
 
 def _decide(train: _Part, validation: _Part, test: _Part, most_lost: float, groups: int) -> Decisions:
-    """The classes of one run's validation and test rows under the weights of every aim and allowance."""
-    from raan.frontier.decide import Judge, decide
+    """The classes of one run's validation and test rows under the weights of every aim and budget."""
+    from raan.fitting import stratified_folds
+    from raan.frontier.decide import Evaluation, decide
     from raan.frontier.estimator import PARTS
-    from raan.wrap import stratified_folds
 
     chain = _fit_attribute(train, groups)
-    judging, judged = (_posterior(chain, part) for part in (validation, test))
+    evaluation_rows, evaluated = (_posterior(chain, part) for part in (validation, test))
     label, group = validation.label, validation.attribute
     fold = stratified_folds(label * (groups + 1) + group + 1, PARTS, 0)
-    weights = list(_weights(Judge(judging, label, group, fold, PARTS), most_lost))
-    return Decisions(*(np.stack([decide(q, each) for each in weights]).astype(np.int8) for q in (judging, judged)))
+    weights = list(_weights(Evaluation(evaluation_rows, label, group, fold, PARTS), most_lost))
+    return Decisions(
+        *(np.stack([decide(q, each) for each in weights]).astype(np.int8) for q in (evaluation_rows, evaluated))
+    )
 
 
 def _fit_attribute(train: _Part, groups: int) -> "Chain":
@@ -113,14 +115,14 @@ def _posterior(chain: "Chain", part: _Part) -> "Posterior":
     return np.stack([part.probability[:, [y]] * chain.within(part.embedding, y) for y in classes], axis=1)
 
 
-def _weights(judge: "Judge", most_lost: float) -> "Iterator[Float[np.ndarray, 'label group']]":
+def _weights(evaluation: "Evaluation", most_lost: float) -> "Iterator[Float[np.ndarray, 'label group']]":
     """The weights that FairFrontier takes, aims outermost, for the usual allowances up to the largest."""
     from raan.frontier.search import search
 
     margin = margin_of(CONFIDENCE)
     allowances = sorted({*(drop for drop in BUDGETS if drop < most_lost), most_lost})
-    tried = search(judge, Rule(accuracy_drop=allowances[-1], margin=margin))
+    tried = search(evaluation, Rule(accuracy_drop=allowances[-1], margin=margin))
     plain = tried.counts[0].sum(0)
     for aim, drop in product(AIMS, allowances):
-        rule = Rule(aim, drop, margin=margin).judged_by(plain)
+        rule = Rule(aim, drop, margin=margin).with_noise_of(plain)
         yield tried.weights[tried.decide(rule)]

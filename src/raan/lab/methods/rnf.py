@@ -9,9 +9,9 @@ from torch import Tensor
 from raan.data.batches import Batch
 from raan.data.table import Table
 from raan.methods.method import Memory, Method, Scope, hyperparameter, no_memory
-from raan.methods.terms import dial, same, weighted_mean
+from raan.methods.terms import as_setting, same, weighted_mean
 from raan.models.model import Model
-from raan.neighbourhood.estimator import Dial
+from raan.neighbourhood.estimator import Setting
 from raan.neighbourhood.pairs import neighbours
 
 MIXTURES = (0.5, 0.6, 0.7, 0.8, 0.9)
@@ -28,8 +28,8 @@ class RNF(Method):
     A pair: the same label, different attributes. Soft labels: the first stage's softmax at a temperature.
     """
 
-    smoothness: Dial = hyperparameter(2e-4, grid=(0.0, 1e-4, 2e-4, 3e-4, 4e-4))  # alpha'; Du et al.: 0.035
-    temperature: Dial = hyperparameter(5.0, least=1)  # of the teacher
+    smoothness: Setting = hyperparameter(2e-4, grid=(0.0, 1e-4, 2e-4, 3e-4, 4e-4))  # alpha'; Du et al.: 0.035
+    temperature: Setting = hyperparameter(5.0, least=1)  # of the teacher
 
     @property
     def scope(self) -> Scope:
@@ -47,14 +47,14 @@ class RNF(Method):
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """Squared error of the neutral answer plus smoothness times L1 along the pair; the mean over the pairs."""
         teacher = model.at(memory.whole[:, : model.parameters.shape[1]])
-        warmth = dial(self.temperature, batch.features)[..., None, None]
+        warmth = as_setting(self.temperature, batch.features)[..., None, None]
         soft_label = (teacher(batch.features).logit / warmth).softmax(-1)
         partner = partners(batch.label, self.attribute(model, batch, memory), batch.row).to(soft_label)
         embedding = model(batch.features, batch.keep).embedding
         neutral, *others = _answers(model, embedding, partner @ embedding, batch.keep)
         error = (neutral - (soft_label + partner @ soft_label) / 2).square().mean(-1)
         bend = sum(((other - neutral).abs().sum(-1) for other in others), torch.zeros_like(error))
-        pair_loss = error + dial(self.smoothness, error)[..., None] * bend
+        pair_loss = error + as_setting(self.smoothness, error)[..., None] * bend
         return weighted_mean(pair_loss, partner.sum(-1)), memory
 
 

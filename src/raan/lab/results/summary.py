@@ -12,7 +12,7 @@ from jaxtyping import Float, Int
 
 from raan.fairness.aims import AIMS, Measure
 from raan.fairness.metrics import Metrics, accuracy, group_accuracy, metrics
-from raan.fairness.rule import BUDGETS, CONFIDENCE, HAIR, Rule, margin_of, paired_errors
+from raan.fairness.rule import BUDGETS, CONFIDENCE, TOLERANCE, Rule, margin_of, paired_errors
 from raan.lab.datasets.description import DESCRIPTIONS
 from raan.lab.results.records import Record
 from raan.lab.results.statistics import Difference, difference
@@ -301,16 +301,16 @@ def spend(paths: Paths, rule: Rule, measure: Measure) -> Spending:
     point has it, plain training is kept. So every curve begins where nothing is lost.
     """
     points = paths.validation.reshape(-1, *paths.validation.shape[2:])  # points outermost, as in `choose`
-    wish = replace(rule, accuracy_drop=1.0).wish(points, paths.validation[0, 0])
+    objective = replace(rule, accuracy_drop=1.0).objective(points, paths.validation[0, 0])
     cost = accuracy(paths.validation[0, 0]) - accuracy(points)
     taken = np.zeros((len(SWEPT), len(paths.seeds)), dtype=np.int64)
     for seed in range(len(paths.seeds)):
         # For each budget the first of the best points that cost no more; the start where there is none.
-        by_cost, by_wish = (np.argsort(each[:, seed], kind="stable") for each in (cost, wish))
+        by_cost, by_objective = (np.argsort(each[:, seed], kind="stable") for each in (cost, objective))
         rank = np.empty(len(points), dtype=np.int64)
-        rank[by_wish] = np.arange(len(points))
-        best = by_wish[np.minimum.accumulate(rank[by_cost])]
-        within = np.searchsorted(cost[by_cost, seed], SWEPT + HAIR, side="right")
+        rank[by_objective] = np.arange(len(points))
+        best = by_objective[np.minimum.accumulate(rank[by_cost])]
+        within = np.searchsorted(cost[by_cost, seed], SWEPT + TOLERANCE, side="right")
         taken[:, seed] = np.where(within > 0, best[np.maximum(within - 1, 0)], 0)
     on_test, aimed = (
         each.reshape(len(points), -1) for each in (paths.on_test.accuracy, measure.of(paths.on_test))
@@ -342,7 +342,7 @@ def worth_keeping(
         for margin in MARGINS:
             spared = right - margin * error
             for drop in budgets:
-                allowed = (spared >= right[0] - drop - HAIR) & ~np.isnan(loss)
+                allowed = (spared >= right[0] - drop - TOLERANCE) & ~np.isnan(loss)
                 least = np.where(allowed, loss, np.inf).min(0)
                 best = allowed & (loss == least) & np.isfinite(least)
                 taken.append(np.where(best, right, -np.inf).argmax(0))  # the first point where there is none
@@ -385,7 +385,7 @@ def describe_threshold(records: Iterable[Record]) -> str:
     # Methods that need the first stage only have decisions of their own in every study.
     if not any(record.threshold for record in records if "learning_rate" in record.hyperparameters):
         return ""
-    return "The decision threshold, one for all groups, is a dial of every method, chosen on validation rows."
+    return "The decision threshold, one for all groups, is a setting of every method, chosen on validation rows."
 
 
 def describe_conditions(records: Sequence[Record]) -> list[str]:

@@ -20,7 +20,7 @@ from sklearn.utils.validation import _num_samples, column_or_1d
 
 from raan.errors import InputTypeError, Option
 from raan.fairness.counts import cell_counts
-from raan.fairness.groups import UNKNOWN, Codes, encode_attribute, is_tensor, keep_judged
+from raan.fairness.groups import UNKNOWN, Codes, encode_attribute, is_tensor, keep_large_groups
 
 
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
@@ -152,24 +152,24 @@ def class_name(value: object) -> str:
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
-def judged_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "row"]:
-    """The attribute values that the aim is judged by, numbered; UNKNOWN for the others'."""
+def encode_large_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarray, "row"]:
+    """The attribute values that the aim is evaluated by, numbered; UNKNOWN for the others'."""
     names = cells.attribute.names
-    judged = keep_judged(cells.attribute, cells.count, min_count)
-    if len(judged.names) < 2:
+    evaluated = keep_large_groups(cells.attribute, cells.count, min_count)
+    if len(evaluated.names) < 2:
         raise ValueError(
-            f"sensitive_features: aim {aim!r} compares groups, and {len(judged.names)} of {len(names)} "
+            f"sensitive_features: aim {aim!r} compares groups, and {len(evaluated.names)} of {len(names)} "
             f"attribute values have {min_count} rows or more of every class; expected two or more. A "
-            "smaller min_count would let rarer ones judge"
+            "smaller min_count would include rarer ones"
         )
-    rare = [name for name in names if name not in judged.names]
+    rare = [name for name in names if name not in evaluated.names]
     if rare:
         warnings.warn(
-            f"sensitive_features: {', '.join(rare)} are too rare to judge the aim by, with fewer "
+            f"sensitive_features: {', '.join(rare)} are too rare to evaluate the aim by, with fewer "
             f"than {min_count} rows of some class; they are weighted like all others",
             stacklevel=4,
         )
-    return judged.codes
+    return evaluated.codes
 
 
 def count_rows(X: Any) -> int:
