@@ -1,7 +1,7 @@
 import numpy as np
 from sklearn.metrics import roc_curve
 
-from raan.fit.inspect import column_spans, score_groups, shuffle_columns
+from raan.fit.inspect import score_groups, shuffle_columns
 
 
 def test_curves_are_those_of_the_groups_test_rows(boosting, rows):
@@ -37,7 +37,7 @@ def test_a_column_is_shuffled_with_all_of_its_features_and_matters_by_the_accura
 
 
 def test_the_features_of_a_column_stand_together(rows):
-    spans = column_spans(rows.loaded.preprocessing)
+    spans = rows.loaded.preprocessing.spans
     names = rows.loaded.feature_names
     assert [names[span] for span in spans.values()] == [
         ("age",),

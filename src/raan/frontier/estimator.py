@@ -300,6 +300,12 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         budget = 1.0 if accuracy_drop is UNSET else accuracy_drop
         return other._choose_by(limit_rule(at_most, budget, other.worst_group_drop, self.confidence))
 
+    @property
+    def judge_(self) -> Evaluation:
+        """The former name of `evaluation_`."""
+        warnings.warn("judge_ is deprecated: it is evaluation_ now", FutureWarning, stacklevel=2)
+        return self.evaluation_
+
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The class of each row; the attribute is needed with `attribute_at_prediction` only."""
         return self.predict_posterior(self.posterior(X, sensitive_features=sensitive_features))
