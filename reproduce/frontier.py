@@ -4,9 +4,10 @@
 task, and prints the tables; `--table` only prints them. It needs `pip install oxonfair`.
 
 A method offers points, and one rule takes the best for each aim, budget and guard, evaluated in cross-validation
-on training rows against the plain estimator, with FairFrontier's margin. It is then applied to test rows by the mean
-of the folds' models, for all methods alike. Three settings are never mixed: "input", the attribute is a feature of
-the model; "unseen", the model does not see it; "known", thresholds by group that need the attribute to predict. OxonFair and ThresholdOptimizer choose by themselves, as their documentation has it.
+on training rows against the plain estimator, with FairFrontier's margin. It is then applied to test rows by the
+mean of the folds' models, for all methods alike. Three settings are never mixed: "input", the attribute is a
+feature of the model; "unseen", the model does not see it; "known", thresholds by group that need the attribute to
+predict. OxonFair and ThresholdOptimizer choose by themselves, as their documentation has it.
 
 ExponentiatedGradient of fairlearn trains dozens of models for each setting and is not judged in folds here: it
 stands in results/reweighting.jsonl with two bounds for each constraint, chosen on validation rows, on five other
