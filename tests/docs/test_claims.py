@@ -801,4 +801,7 @@ def test_the_default_temperature_is_compared_with_the_others_as_the_guide_says()
     assert f"it changes the worst group by at most {most:.1f} points in the last table" in text
     gain = max(cells["0.05 - inf"] for name, cells in table.items() if name.startswith("text"))
     loss = min(cells["0.05 - inf"] for name, cells in table.items() if name.startswith(("Adult", "images")))
-    assert f"0.05 gains up to {gain:.1f} points on text and loses up to {-loss:.1f} points on unmodified Adult" in text
+    assert (
+        f"0.05 gains up to {gain:.1f} points on text and loses up to {-loss:.1f} points on unmodified Adult"
+        in text
+    )
