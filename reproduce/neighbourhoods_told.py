@@ -18,9 +18,9 @@ BEGIN, END = "<!-- {} -->", "<!-- end -->"
 RIVALS = {"threshold": "#6b7280", "cells": "#d97706", "FairFrontier": "#db2777"}
 SHOWN = {"0.05": "#1d4ed8", "0.2": "#0d9488", "1": "#84cc16"}
 KINDS = {
-    "correlated": "class and attribute go together",
+    "correlated": "class and attribute correlated",
     "few": "few rows in two cells",
-    "natural": "rows as they come",
+    "natural": "unmodified data",
     "groups": "four groups",
 }
 
