@@ -148,7 +148,7 @@ def test_a_folder_without_a_model_is_exit_code_2(fitted, tmp_path):
     table, _ = fitted
     result = raan("predict", tmp_path, table, "--out", tmp_path / "p.csv")
     assert result.returncode == 2
-    assert "holds no model of raan" in said(result)
+    assert "contains no model of raan" in said(result)
 
 
 def _peak(out, data, written):

@@ -323,7 +323,7 @@ def test_errors_name_the_callers_argument():
 def test_lengths_that_differ_are_all_named():
     message = message_of(ValueError, check_lengths, X=[1, 2], y=np.zeros(3), sensitive_features=torch.zeros(2))
     assert message == (
-        "the numbers of rows differ: X has 2, y has 3, sensitive_features has 2: "
+        "the numbers of rows differ: X has 2, y has 3, sensitive_features has 2; "
         "expected one row per sample in each"
     )
 

@@ -171,7 +171,7 @@ def test_several_attributes_are_crossed_and_unknown_or_rare_ones_are_not_judged(
     group = pd.DataFrame({"a": a.astype(object), "age": other})
     group.loc[:9, "a"] = None
     group.loc[10:20, "a"] = 7
-    with pytest.warns(UserWarning, match="too rare to judge"):
+    with pytest.warns(UserWarning, match="too rare to evaluate"):
         model = FairFrontier(LogisticRegression()).fit(X, y, sensitive_features=group)
     assert model.groups_ == ("0 × old", "0 × young", "1 × old", "1 × young")
     assert model.frontier_.counts[0, :, -1].sum() == 21  # unknown and rare, in the accuracy only

@@ -45,7 +45,7 @@ def gap(q, weights, aim):
 def test_no_weights_are_better_than_those_of_the_programme(aim, allowance, groups):
     q = posterior(groups=groups)
     programme = Programme(q)
-    weights = programme.solve(programme.gaps[aim], allowance, floor=aim == 0)
+    weights = programme.solve(programme.gaps[aim], allowance, guard=aim == 0)
     plain = expected(q, np.ones((2, groups)))[0]
     # A few rows lie on the border itself, where the programme may decide by halves.
     assert expected(q, weights)[0] >= plain - allowance - 0.006
@@ -60,7 +60,7 @@ def test_the_floor_of_a_programme_keeps_the_worst_cell():
     programme = Programme(q)
     least = 1 - gap(q, np.ones((2, 2)), 0)
     for aim in (1, 2, 3):
-        assert 1 - gap(q, programme.solve(programme.gaps[aim], 0.004, floor=True), 0) >= least - 0.015
+        assert 1 - gap(q, programme.solve(programme.gaps[aim], 0.004, guard=True), 0) >= least - 0.015
 
 
 def test_programmes_on_many_rows_are_solved_on_some_of_them():

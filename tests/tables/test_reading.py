@@ -254,7 +254,7 @@ def test_what_pythons_csv_writes_is_read_back(
         ("a,b,a\n1,2,3\n", r"table.csv, line 1 gives the name 'a' to columns 1 and 3; expected one"),
         (
             'a,b\n1,2\n3,"4\n5,6\n',
-            r"table.csv, line 3 cannot be read \(unexpected end of data\): .*quotes",
+            r"table.csv, line 3 cannot be read \(unexpected end of data\); .*quotes",
         ),
         ('a,b\n1,2\n3,"4"5\n', r"table.csv, line 3 cannot be read \(',' expected after '\"'"),
         ("a,b\n1,2\n3,\0\n", r"table.csv, line 3 has a NUL byte"),

@@ -109,7 +109,8 @@ def load(folder: AnyPath, *, encoder: "nn.Module | None" = None, trusted: Sequen
     """
     if not isinstance(folder, str | os.PathLike):
         raise TypeError(f"folder is a {type(folder).__name__}; expected the path of a folder")
-    if isinstance(trusted, str) or not all(isinstance(name, str) for name in trusted):
+    names = isinstance(trusted, Sequence) and not isinstance(trusted, str | bytes)
+    if not names or not all(isinstance(name, str) for name in trusted):
         raise TypeError(f"trusted is {trusted!r}; expected the names of types")
     path = Path(folder)
     kind, data = _read_data(path)
