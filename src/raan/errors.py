@@ -99,7 +99,7 @@ class MissingExtra(ModuleNotFoundError):
 
 
 BROUGHT_BY = {"torch": "torch", "safetensors": "torch", "matplotlib": "figures"}
-"""The extra that brings a package which whole rooms import."""
+"""The extra that brings a package which whole subpackages import."""
 
 
 @contextmanager

@@ -56,8 +56,9 @@ def predict(
     """Predict the rows of a file of any size with a model of `raan fit`; the rows keep their order.
 
     The output has the --id columns, `prediction`, and `probability_CLASS` for each class. A fair model weighs
-    classes and groups: its prediction need not be the most probable class. DIR/plain is its plain twin. Texts and
-    images are embedded by the encoder that the model was fitted with; one that was a folder has to be named again.
+    classes and groups: its prediction need not be the most probable class. DIR/plain is the baseline model. Texts
+    and images are embedded by the encoder that the model was fitted with; one that was a folder has to be named
+    again.
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is written whole, or not at all.
     """

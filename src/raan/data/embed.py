@@ -45,7 +45,7 @@ def embed_once(
             interrupted process resumes from there.
         progress: called with the number of items done, and of all items.
 
-    Example:
+    Examples:
         >>> words = ["a", "bb"]
         >>> embed_once(words, "length", lambda: lambda batch: np.array([[len(word)] for word in batch],
         np.float32)) tensor([[1.],

@@ -53,7 +53,7 @@ def split(rows: int, sizes: Sizes | Fractions, seed: int) -> Split:
         sizes: numbers of rows (integers) or fractions of them (floats); rows beyond their sum are left out.
         seed: determines the rows.
 
-    Example:
+    Examples:
         >>> [len(part) for part in split(10, (0.5, 0.2, 0.3), seed=0)]
         [5, 2, 3]
     """

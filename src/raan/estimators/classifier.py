@@ -24,7 +24,7 @@ from raan.estimators.fitting import (
     schedule,
     train_plainly,
 )
-from raan.estimators.network import outputs, restore_encoder, restore_network, settled, start
+from raan.estimators.network import detach_model, outputs, restore_encoder, restore_network, start
 from raan.estimators.prepare import Arguments, new_samples, prepare
 from raan.estimators.settings import PRECISIONS, Settings, read_settings
 from raan.fairness.frontier import Frontier
@@ -173,7 +173,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         so_far = self._checkpoint(model, rows, settings)
         with progress_bars(self.verbose) as bar:
             model, self.frontier_ = self._train(rows, model, settings, so_far, bar)
-        self.model_ = settled(model)
+        self.model_ = detach_model(model)
         so_far.delete()
         return self
 

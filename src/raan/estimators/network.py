@@ -80,8 +80,8 @@ def start(front: Front, classes: int, rows: Rows, settings: Settings, dropout: f
     return Model(front.encoder, head, parameters, scaling, dropout, settings.precision)
 
 
-def settled(model: Model) -> Model:
-    """The model once it is fitted, on the CPU: a module takes over what it has learnt, and stands apart again."""
+def detach_model(model: Model) -> Model:
+    """Return the fitted model on the CPU; a module of the user's receives its parameters and is separate again."""
     if isinstance(model.encoder, ModuleEncoder):
         model.encoder.take_over(model.parameters[0])
         model = model.without_encoder()

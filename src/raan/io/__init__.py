@@ -103,7 +103,7 @@ def load(folder: AnyPath, *, encoder: "nn.Module | None" = None, trusted: Sequen
     Raises:
         CorruptModel: the folder does not contain a model, is damaged, or contains types that are not trusted.
 
-    Example:
+    Examples:
         >>> model.save("fair-model")                                        # doctest: +SKIP
         >>> raan.load("fair-model").predict(X)                              # doctest: +SKIP
     """

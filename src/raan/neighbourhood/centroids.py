@@ -119,11 +119,11 @@ def _cluster(directions: Directions, cell: range, centroids: int, rng: np.random
     """K-means of a cell's rows; each row by itself where the cell has no more of them."""
     device = directions.order.device
     if len(cell) <= centroids:
-        centre = directions.read(slice(cell.start, cell.stop), directions.room(len(cell)))
+        centre = directions.read(slice(cell.start, cell.stop), directions.buffer(len(cell)))
         return Clusters(centre, centre.new_ones(len(cell)), torch.arange(len(cell), device=device))
     size = min(len(cell), SAMPLED * centroids)
     drawn = torch.from_numpy(cell.start + rng.permutation(len(cell))[:size]).to(device)
-    sample = directions.read(drawn, directions.room(size))
+    sample = directions.read(drawn, directions.buffer(size))
     centre = sample[:centroids].clone()
     for _ in range(ROUNDS):
         nearest = torch.cat([_nearest(part, centre) for part in torch.split(sample, max(1, CHUNK // centroids))])
@@ -154,10 +154,10 @@ def _means(
 def _parts(directions: Directions, cell: range, width: int) -> Iterator[tuple[slice, Float[Tensor, "row dim"]]]:
     """The rows of a cell, some at a time, in the same memory."""
     step = max(1, CHUNK // max(width, directions.dimensions))
-    room = directions.room(min(step, len(cell)))
+    buffer = directions.buffer(min(step, len(cell)))
     for start in range(cell.start, cell.stop, step):
         rows = slice(start, min(start + step, cell.stop))
-        yield rows, directions.read(rows, room)
+        yield rows, directions.read(rows, buffer)
 
 
 def _share_out(
@@ -222,7 +222,7 @@ def _errors(
     """
     device = directions.order.device
     probes = [torch.from_numpy(cell.start + rng.permutation(len(cell))[:JUDGES]).to(device) for cell in cells]
-    points = [directions.read(probe, directions.room(len(probe))) for probe in probes]
+    points = [directions.read(probe, directions.buffer(len(probe))) for probe in probes]
     sums = [torch.zeros(len(cells), 2, len(probe), dtype=torch.float64, device=device) for probe in probes]
     for number, cell in enumerate(cells):
         asked = [place for place in range(len(cells)) if place != number]

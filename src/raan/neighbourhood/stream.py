@@ -38,20 +38,20 @@ class Directions:
         """How many rows are a panel: many products for one reading, in little memory."""
         return max(256, PANEL // max(self.dimensions, 1))
 
-    def room(self, rows: int) -> Float[Tensor, "rows dim"]:
+    def buffer(self, rows: int) -> Float[Tensor, "rows dim"]:
         """Memory for so many rows."""
         return torch.empty(rows, self.dimensions, dtype=self.dtype, device=self.order.device)
 
     def read(
-        self, rows: slice | Int[Tensor, "some"], room: Float[Tensor, "rows dim"]
+        self, rows: slice | Int[Tensor, "some"], buffer: Float[Tensor, "rows dim"]
     ) -> Float[Tensor, "some dim"]:
-        """Some rows in the room given, scaled: a product of two is their similarity over the temperature."""
+        """Some rows in the buffer given, scaled: a product of two is their similarity over the temperature."""
         places = self.order[rows]
         step = max(1, PART // max(self.dimensions, 1))
         for start in range(0, len(places), step):
             part = unit(self._read(places[start : start + step]))
-            torch.div(part, max(self.temperature, NEAREST) ** 0.5, out=room[start : start + len(part)])
-        return room[: len(places)]
+            torch.div(part, max(self.temperature, NEAREST) ** 0.5, out=buffer[start : start + len(part)])
+        return buffer[: len(places)]
 
     def _read(self, places: Int[Tensor, "some"]) -> Float[Tensor, "some dim"]:
         if isinstance(self.embedding, Tensor):
@@ -156,7 +156,7 @@ def _cut(rows: range | slice, size: int) -> Iterator[slice]:
 
 
 class _Pairs(NamedTuple):
-    """A block of pairs: where it stands, similarity over temperature, and room to work in."""
+    """A block of pairs: where it stands, similarity over temperature, and a buffer to work in."""
 
     rows: slice
     columns: slice
@@ -167,16 +167,19 @@ class _Pairs(NamedTuple):
 def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[_Pairs]:
     """The similarities of one block after the other, all in the same memory: fresh pages would cost more."""
     side = min(BLOCK, directions.panel)
-    room = torch.empty(2, side * side, dtype=directions.dtype, device=directions.order.device)
-    panel_room, column_room = directions.room(min(len(directions.order), directions.panel)), directions.room(side)
+    buffer = torch.empty(2, side * side, dtype=directions.dtype, device=directions.order.device)
+    panel_buffer, column_buffer = (
+        directions.buffer(min(len(directions.order), directions.panel)),
+        directions.buffer(side),
+    )
     for panel, several in groupby(blocks, key=lambda block: block[0]):
-        held = directions.read(panel, panel_room)
+        held = directions.read(panel, panel_buffer)
         for _, columns in several:
-            right = directions.read(columns, column_room).T
+            right = directions.read(columns, column_buffer).T
             for rows in _cut(panel, BLOCK):
                 left = held[rows.start - panel.start : rows.stop - panel.start]
                 shape = len(left), right.shape[1]
-                similarity, scratch = room[:, : shape[0] * shape[1]].view(2, *shape)
+                similarity, scratch = buffer[:, : shape[0] * shape[1]].view(2, *shape)
                 torch.mm(left, right, out=similarity)
                 yield _Pairs(rows, columns, similarity, scratch)
 

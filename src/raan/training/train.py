@@ -186,7 +186,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
     step, memory, failed = state.step, state.memory, state.failed
     # The loop writes into parameters and moments of its own; the state it came from stays as it was.
     parameters, moments = state.parameters.clone(), state.moments.clone()
-    room = torch.empty_like(parameters)
+    buffer = torch.empty_like(parameters)
     rate, penalty = (as_setting(each, parameters).reshape(-1, 1) for each in (schedule.learning_rate, schedule.l2))
     penalised = bool(penalty.any())
     for batch in stretch:
@@ -199,7 +199,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
             gradient = gradient + penalty * parameters
         broken = ~(loss.detach() + gradient.sum(-1)).isfinite()
         failed = torch.where(broken & (failed < 0), step, failed)
-        schedule.update.move(parameters, gradient, moments, rate, room, (failed >= 0).unsqueeze(-1))
+        schedule.update.move(parameters, gradient, moments, rate, buffer, (failed >= 0).unsqueeze(-1))
     return replace(state, step=step, parameters=parameters, moments=moments, memory=memory, failed=failed)
 
 

@@ -67,30 +67,30 @@ class Update:
         gradient: Float[Tensor, "*shape"],
         moments: Moments,
         learning_rate: Float[Tensor, "*#shape"],
-        room: Float[Tensor, "*shape"],
+        buffer: Float[Tensor, "*shape"],
         still: Bool[Tensor, "*#shape"] | None = None,
     ) -> None:
-        """Take one step in place, with room to work in: fresh memory would cost more than the arithmetic.
+        """Take one step in place, with a buffer to work in: fresh memory would cost more than the arithmetic.
 
         Parameters that stand `still` are left as they are, whatever the gradient.
         """
         if still is not None:
             learning_rate = learning_rate.masked_fill(still, 0)
         if self.style == "sgd":
-            torch.mul(gradient, learning_rate, out=room)
+            torch.mul(gradient, learning_rate, out=buffer)
         else:
             first, second, steps = moments
             first.lerp_(gradient, 1 - self.first_decay)
-            torch.mul(gradient, gradient, out=room)
+            torch.mul(gradient, gradient, out=buffer)
             if self.style == "amsgrad":
-                torch.maximum(second, torch.lerp(second, room, 1 - self.second_decay, out=room), out=second)
+                torch.maximum(second, torch.lerp(second, buffer, 1 - self.second_decay, out=buffer), out=second)
             else:
-                second.lerp_(room, 1 - self.second_decay)
+                second.lerp_(buffer, 1 - self.second_decay)
             if steps is None:
-                torch.add(second, self.epsilon, out=room).rsqrt_().mul_(first).mul_(learning_rate)
+                torch.add(second, self.epsilon, out=buffer).rsqrt_().mul_(first).mul_(learning_rate)
             else:  # torch's Adam: moments corrected for their start at zero, epsilon outside the root
                 steps.add_(1)
-                torch.div(second, 1 - self.second_decay**steps, out=room).sqrt_().add_(self.epsilon)
-                torch.div(first, room, out=room).mul_(learning_rate / (1 - self.first_decay**steps))
+                torch.div(second, 1 - self.second_decay**steps, out=buffer).sqrt_().add_(self.epsilon)
+                torch.div(first, buffer, out=buffer).mul_(learning_rate / (1 - self.first_decay**steps))
         # A rate of 0 times a slope that is not finite is nan, which counts as no step.
-        parameters.sub_(room if still is None else room.nan_to_num_(0, torch.inf, -torch.inf))
+        parameters.sub_(buffer if still is None else buffer.nan_to_num_(0, torch.inf, -torch.inf))

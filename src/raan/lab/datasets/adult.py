@@ -68,7 +68,7 @@ def load_adult(
     Returns:
         The features, the label (0 or 1) and the sensitive features (words) of 45,222 people.
 
-    Example:
+    Examples:
         >>> X, y, gender = load_adult()  # doctest: +SKIP
         >>> model = FairFrontier(LogisticRegression()).fit(X, y, sensitive_features=gender)  # doctest: +SKIP
     """
