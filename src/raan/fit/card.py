@@ -11,6 +11,7 @@ from raan.fairness.audit import audit_counts
 from raan.fairness.counts import Estimate
 from raan.fit.outcome import Outcome
 from raan.fit.words import inputs, verdict
+from raan.text import replace_controls
 
 
 def escape(text: str) -> str:
@@ -21,7 +22,7 @@ def escape(text: str) -> str:
 
 def model_card(outcome: Outcome, folder: str) -> str:
     """The card in Markdown."""
-    return "\n".join(_lines(outcome, folder)) + "\n"
+    return replace_controls("\n".join(_lines(outcome, folder))) + "\n"
 
 
 def _lines(outcome: Outcome, folder: str) -> Iterator[str]:

@@ -14,6 +14,7 @@ import numpy as np
 from markupsafe import Markup
 
 from raan.report.tables import Table
+from raan.text import replace_controls
 
 COLOURS = (
     *("#6b7280", "#d97706", "#2563eb", "#059669", "#db2777", "#7c3aed"),
@@ -84,7 +85,7 @@ def hue(number: int) -> str:
 
 def escape(text: object) -> str:
     """Text that SVG shows as it is."""
-    return html.escape(str(text))
+    return html.escape(replace_controls(str(text)))
 
 
 def cut(text: str, most: int = 24) -> str:

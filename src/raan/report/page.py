@@ -18,6 +18,7 @@ from raan.io.files import write_text
 from raan.report.charts import COLOURS, DARK_COLOURS, GLYPHS, as_file, colour, marker
 from raan.report.content import Content
 from raan.report.outline import outline
+from raan.text import replace_controls
 
 
 def write_page(content: Content, path: str | Path) -> None:
@@ -74,9 +75,15 @@ def _template(name: str) -> Template:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
+        finalize=_show,
     )
     environment.filters["bound"] = _bound
     return environment.get_template(name)
+
+
+def _show(value: Any) -> Any:
+    """Replace control characters in all text that a template shows; markup is the page's own."""
+    return value if isinstance(value, Markup) or not isinstance(value, str) else replace_controls(value)
 
 
 def _bound(text: str) -> str:
@@ -113,7 +120,9 @@ def _json(value: Any) -> str:
 
 
 def _finite(value: Any) -> Any:
-    """The value with null for nan and infinity, which JSON does not know: nothing is drawn there."""
+    """Replace nan and infinity by null, since JSON has neither, and control characters in texts."""
+    if isinstance(value, str):
+        return replace_controls(value)
     if isinstance(value, float):
         return value if math.isfinite(value) else None
     if isinstance(value, Mapping):

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from raan.text import replace_controls
+
 Tone = Literal["", "gain", "loss"]
 
 
@@ -64,7 +66,7 @@ def latex(table: Table) -> str:
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is, on one line; HTML in it stays text."""
-    flat = " ".join(text.split())
+    flat = " ".join(replace_controls(text).split())
     # An entity, since a backslash does not keep every renderer from reading HTML.
     flat = flat.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return re.sub(r"([\\`*_{}\[\]|#~$^])", r"\\\1", flat)
@@ -72,7 +74,7 @@ def escape_markdown(text: str) -> str:
 
 def escape_latex(text: str) -> str:
     """Text that LaTeX sets as it is, on one line."""
-    return "".join(_LATEX.get(letter, letter) for letter in " ".join(text.split()))
+    return "".join(_LATEX.get(letter, letter) for letter in " ".join(replace_controls(text).split()))
 
 
 def _markdown_cell(cell: Cell) -> str:

@@ -3,6 +3,7 @@
 from raan.report.content import Content
 from raan.report.outline import Outline, outline
 from raan.report.tables import escape_markdown, latex, markdown
+from raan.text import replace_controls
 
 
 def markdown_report(content: Content) -> str:
@@ -16,7 +17,7 @@ def markdown_report(content: Content) -> str:
 def latex_report(content: Content) -> str:
     """Tables in LaTeX, the headlines as comments above them."""
     whole = outline(content)
-    said = "\n".join(f"% {' '.join(line.split())}" for line in (whole.title, *_lines(whole)))
+    said = "\n".join(f"% {' '.join(replace_controls(line).split())}" for line in (whole.title, *_lines(whole)))
     return f"% Needs the package booktabs.\n{said}\n\n" + "\n".join(map(latex, whole.tables))
 
 
