@@ -19,7 +19,7 @@ def replace_controls(text: str) -> str:
     Returns:
         The text with U+FFFD in the place of each such character.
 
-    Example:
+    Examples:
         >>> replace_controls("Fe\\x1b[31mmale")
         'Fe\ufffd[31mmale'
     """
