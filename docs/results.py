@@ -88,7 +88,9 @@ def _index() -> str:
         lines += [""]
     if celeba_page.page():
         lines += ["## [CelebA, trained through](celeba-end-to-end.md)", ""]
-        lines += ["- A ResNet-18 end to end beside frozen features, by the same methods, dials and rule."]
+        lines += [
+            "- A ResNet-18 end to end beside frozen features, by the same methods, hyperparameters and rule."
+        ]
         lines += [f"- {celeba_page.verdict(celeba_page.differences(celeba_end_to_end.read()))}", ""]
     for file in sorted(RESULTS.glob("*.json")):
         content = json.loads(file.read_text(encoding="utf-8"))

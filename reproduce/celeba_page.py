@@ -40,7 +40,7 @@ random for each of {seeds} seeds (the same person may stand in two parts).
 on validation rows: the best worst group within half a point of the accuracy of plain training. Mean ± standard
 deviation over seeds, on test rows.
 
-With the threshold as a dial of every method ({thresholds} of them):
+With the threshold as a hyperparameter of every method ({thresholds} of them):
 
 {dialled}
 
@@ -51,10 +51,10 @@ splits and by the same rule:
 
 ## What end-to-end training adds to frozen features
 
-{verdict} A network from random weights on small images stands here against features from ImageNet of larger ones:
+{verdict} A network from random weights on small images is compared with ImageNet features of larger ones:
 the difference is of pixels and pretraining as much as of training through.
 
-End to end less frozen, with the threshold as a dial, paired over seeds, ± standard error:
+End to end less frozen, with the threshold as a hyperparameter, paired over seeds, ± standard error:
 
 {differences}
 

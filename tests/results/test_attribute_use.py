@@ -50,7 +50,7 @@ def test_a_sentence_says_so_and_one_that_the_threshold_is_a_dial():
     dialled = replace(left_out, threshold=[0.5] * len(left_out.step))
     said = describe_conditions([left_out, dialled])
     assert said[0] == SENTENCES["unseen"]
-    assert said[1].startswith("The decision threshold, one for all groups, is a dial of every method")
+    assert said[1].startswith("The decision threshold, one for all groups, is a hyperparameter of every method")
     assert describe_conditions([kept, left_out]) == []
     refitted = replace(dialled, hyperparameters={})  # no rate: its thresholds are its own
     assert describe_conditions([left_out, refitted]) == [SENTENCES["unseen"]]

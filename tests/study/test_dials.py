@@ -293,4 +293,4 @@ def test_the_report_shows_the_thresholds_and_no_path_of_training(finished):
     assert section.chosen.header[3:5] == ("step", "threshold")
     shown = {row[0].text: row[4].text for row in section.chosen.rows}
     assert 0 < float(shown["Plain + threshold"]) < 1
-    assert any("is a dial of every method" in note for note in section.caveats)
+    assert any("is a hyperparameter of every method" in note for note in section.caveats)

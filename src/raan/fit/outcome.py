@@ -204,7 +204,7 @@ class Outcome:
         if not file.is_file():
             older = (folder / "results.jsonl").is_file()
             hint = "it is of raan 0.2, so fit the model again" if older else "expected one that `raan fit` wrote"
-            raise ValueError(f"{folder} has no {FILE}: {hint}")
+            raise ValueError(f"{folder} has no {FILE}; {hint}")
         with reraise_as_corrupt(file):
             check_archive(file)
         with reraise_as_corrupt(file), np.load(file, allow_pickle=False) as stored:

@@ -154,6 +154,6 @@ def read_list(path: Path, columns: tuple[str, ...], allowed: tuple[int, ...]) ->
             raise ValueError(f"{path} has no attribute {name!r}; it has {', '.join(map(str, frame.columns))}")
     wrong = ~frame.isin(allowed).all(axis=1)
     if wrong.any():
-        raise ValueError(f"{path}, {frame.index[wrong][0]}: expected every value to be one of {allowed}")
+        raise ValueError(f"{path}, {frame.index[wrong][0]}; expected every value to be one of {allowed}")
     frame.index = frame.index.str.replace(r"\.\w+$", "", regex=True)
     return frame[list(columns)]

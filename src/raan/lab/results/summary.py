@@ -385,7 +385,8 @@ def describe_threshold(records: Iterable[Record]) -> str:
     # Methods that need the first stage only have decisions of their own in every study.
     if not any(record.threshold for record in records if "learning_rate" in record.hyperparameters):
         return ""
-    return "The decision threshold, one for all groups, is a setting of every method, chosen on validation rows."
+    threshold = "The decision threshold, one for all groups"
+    return f"{threshold}, is a hyperparameter of every method, chosen on validation rows."
 
 
 def describe_conditions(records: Sequence[Record]) -> list[str]:
