@@ -28,7 +28,7 @@ def test_a_folder_without_one_says_what_it_lacks(tmp_path):
     with pytest.raises(ValueError, match="expected one that `raan fit` wrote"):
         Outcome.load(tmp_path)
     (tmp_path / "results.jsonl").write_text("{}")
-    with pytest.raises(ValueError, match=f"no {FILE}: it is of raan 0.2, so fit the model again"):
+    with pytest.raises(ValueError, match=f"no {FILE}; it is of raan 0.2, so fit the model again"):
         Outcome.load(tmp_path)
 
 
