@@ -329,8 +329,8 @@ def worth_keeping(
 ) -> list[Int[np.ndarray, "kept"]]:
     """Return for each run the places of its first point, the reference, and of points that a rule selects.
 
-    The rules are those of every aim and budget, with and without a margin; of equally good points the most accurate
-    is kept, and of these the first. Whoever chooses by such a rule from the kept points of several runs
+    The rules are those of every aim and budget, with and without a margin; of equally good points the most
+    accurate is kept, and of these the first. Whoever chooses by such a rule from the kept points of several runs
     chooses as well as from all of them.
     """
     right = accuracy(validation)
