@@ -145,22 +145,16 @@ def _read_select(value: Any) -> Any:
     return read_select(value)
 
 
-def _check_first(value: Any) -> Any:
-    """Check what the first stage, where all runs start, has no use for."""
-    if not isinstance(value, Stage):
-        elsewhere = ("first_epoch_points", "thresholds")
-        _check_keys(value, [each.name for each in fields(Stage) if each.name not in elsewhere])
-        for key in ("learning_rate", "l2"):
-            if isinstance(value.get(key), list) and len(value[key]) != 1:
-                raise ValueError(f".{key} is {value[key]}; expected one value, since all runs start there")
-    return value
+def _refuse(*elsewhere: str) -> BeforeValidator:
+    """Make a validator that refuses those keys of a stage that belong elsewhere."""
+    known = [each.name for each in fields(Stage) if each.name not in elsewhere]
 
+    def check(value: Any) -> Any:
+        if not isinstance(value, Stage):
+            _check_keys(value, known)
+        return value
 
-def _check_second(value: Any) -> Any:
-    """Check that the second stage leaves its style to the study's `styles`."""
-    if not isinstance(value, Stage):
-        _check_keys(value, [each.name for each in fields(Stage) if each.name != "style"])
-    return value
+    return BeforeValidator(check)
 
 
 def _read_data(value: Any) -> Any:
@@ -257,8 +251,8 @@ class Study:
     seeds: Annotated[tuple[Seed, ...], BeforeValidator(_read_seeds)] = (0, 1, 2, 3, 4)
     styles: Annotated[tuple[Style, ...], Field(min_length=1)] = ("adam",)
     select: Annotated[InstanceOf[Rule], BeforeValidator(_read_select)] = Rule()
-    first: Annotated[Stage, BeforeValidator(_check_first)] = Stage()
-    second: Annotated[Stage, BeforeValidator(_check_second)] = Stage()
+    first: Annotated[Stage, _refuse("first_epoch_points", "thresholds")] = Stage()
+    second: Annotated[Stage, _refuse("style")] = Stage()  # its styles are the study's
     configurations: WholeOrNone = 0  # of each method, drawn from its grid; 0: the whole grid
     data: tuple[Annotated[Data, BeforeValidator(_read_data)], ...] = ()
     methods: Annotated[tuple[Entry, ...], BeforeValidator(_read_methods)] = ()
@@ -283,11 +277,21 @@ class Study:
         titles = [data.title for data in self.data]
         if len({*titles}) < len(titles):
             raise ValueError(f".data.title is {titles}; expected a different title for each data set")
+        for key, values in (("learning_rate", self.first.learning_rate), ("l2", self.first.l2)):
+            if len(values) != 1:
+                raise ValueError(f".first.{key} is {list(values)}; expected one value, since all runs start there")
         if self.kind == "comparison":
             for key in ("data", "methods"):
                 if not getattr(self, key):
                     raise ValueError(f".{key} is missing; a comparison needs at least one")
-            if not 0 < (runs := self._count_runs()) <= MAX_RUNS:
+            runs = 0
+            for entry in self.methods:
+                crossed = len(entry.settings) or math.prod(map(len, entry.grid.values()))
+                rates = len(entry.learning_rate or self.second.learning_rate)
+                whole = crossed * rates * len(self.second.l2)
+                runs += max(self.configurations, len(entry.settings)) if self.configurations else whole
+            runs *= len(self.seeds) * len(self.styles) * len(self.data)
+            if not 0 < runs <= MAX_RUNS:
                 raise ValueError(f".methods is a grid of {runs:,} runs; expected at least 1, {MAX_RUNS:,} at most")
             if self.options:
                 raise ValueError(".options is given; a comparison has none")
@@ -304,16 +308,6 @@ class Study:
             for name in as_tuple(given):
                 _check_choice(f".report.{key}", name, known[key])
         return self
-
-    def _count_runs(self) -> int:
-        """Count the runs without listing them."""
-        settings = 0
-        for entry in self.methods:
-            crossed = math.prod(len(values) for values in entry.grid.values())
-            rates = len(entry.learning_rate or self.second.learning_rate)
-            whole = (len(entry.settings) or crossed) * rates * len(self.second.l2)
-            settings += max(self.configurations, len(entry.settings)) if self.configurations else whole
-        return settings * len(self.seeds) * len(self.styles) * len(self.data)
 
 
 TOP = tuple(each.name for each in fields(Study) if each.name not in ("name", "base"))
@@ -390,14 +384,15 @@ def validate(
         _check_keys(content, [each.name for each in fields(kind)] if known is None else known)  # type: ignore[arg-type]
         return TypeAdapter(kind).validate_python({**content, **more})
     except ValidationError as error:
-        place, text = _describe(error, content)
+        message = _describe(error, content)
     except (ValueError, TypeError) as error:
-        place, text = "", str(error)
-    where = ".".join(filter(None, (table, place)))
-    message = f"{where}{text}".lstrip(". ")
-    keys = [key for key in message.split(" is ")[0].split(".") if not key.isdigit()]
-    line = "" if " is missing" in message else _find_line(path, keys)
-    raise StudyError(f"{path}{line}: {message}")
+        message = str(error)
+    message = f"{table}{'.' * bool(table)}{message.lstrip('. ')}"
+    key = [part for part in message.split(" is ")[0].split(".") if not part.isdigit()][-1]
+    wanted = re.compile(rf"\s*(\[+[^\]]*\b)?[\"']?{re.escape(key)}[\"']?\s*[=\]]")
+    text = "" if " is missing" in message or not path.is_file() else path.read_text(encoding="utf-8")
+    lines = [number for number, line in enumerate(text.splitlines(), 1) if wanted.match(line)]
+    raise StudyError(f"{path}{f', line {lines[0]}' if len(lines) == 1 else ''}: {message}")
 
 
 EXPECTED = {
@@ -409,30 +404,19 @@ EXPECTED = {
 """What pydantic expected, in the words of TOML."""
 
 
-def _describe(invalid: ValidationError, content: Mapping[str, Any]) -> tuple[str, str]:
-    """Return the dotted place of the first error, and what is wrong there."""
+def _describe(invalid: ValidationError, content: Mapping[str, Any]) -> str:
+    """Describe the first error by its dotted place, the value, and what was expected."""
     error = invalid.errors()[0]
     place = [str(part) for part in error["loc"]]
     if place[:1] == ["methods"] and len(place) > 1:  # entries are numbered where the file has names
         place[1] = list(content["methods"])[int(place[1])]
     where, value, context = ".".join(place), error["input"], error.get("ctx", {})
     if error["type"] == "value_error":
-        return where, str(context["error"])
+        return f"{where}{context['error']}"
     if error["type"] == "literal_error":
         choices = re.findall("'([^']*)'", context["expected"])
-        return where, f" is {value!r}; expected one of {', '.join(choices)}{_suggest(value, choices)}"
+        return f"{where} is {value!r}; expected one of {', '.join(choices)}{_suggest(value, choices)}"
     expected = EXPECTED.get(error["type"], error["msg"].removeprefix("Input should be "))
     expected = re.sub("^(greater|less)", r"a number \1", expected)
     hint = f", each under [[{where}]]" if where in ("data", "paper") else ""
-    return where, f" is {value!r}; expected {expected}{hint}"
-
-
-def _find_line(path: Path, keys: list[str]) -> str:
-    """Return ", line N" if one line of the file alone sets the last of the keys, or is the header of its table."""
-    wanted = re.compile(rf"\s*(\[+[^\]]*\b)?[\"']?{re.escape(keys[-1])}[\"']?\s*[=\]]" if keys else "$^")
-    lines = path.read_text(encoding="utf-8").splitlines() if path.is_file() else []
-    found = [number for number, line in enumerate(lines, 1) if wanted.match(line)]
-    return f", line {found[0]}" if len(found) == 1 else ""
-
-
-__all__ = ["Data", "Entry", "Stage", "Study", "StudyError", "read_study", "validate"]
+    return f"{where} is {value!r}; expected {expected}{hint}"
