@@ -55,8 +55,9 @@ $(READY): pyproject.toml constraints.txt
 	$(INSTALL) '.[dev]'
 	touch $(READY)
 
-# What the demonstration needs, and no more; the developers' packages hold it, too.
+# What the demonstration needs, and no more; the developers' packages hold it, too. Python compiles what is imported;
+# compiling all packages takes longer than the demonstration.
 $(DEMO): pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	test -f $(READY) || $(INSTALL) '.[torch]'
+	test -f $(READY) || $(INSTALL) '.[torch]' --no-compile
 	touch $(DEMO)

@@ -8,9 +8,7 @@ from raan.fairness.promise import Promise
 from raan.fairness.rule import Rule
 from raan.fit.inspect import GroupScores, Probe
 from raan.fit.outcome import Facts, Outcome
-from raan.frontier.search import Points
-
-PARTS = 5
+from raan.frontier.plan import PATHS, Points
 
 
 def made_up(
@@ -46,8 +44,9 @@ def made_up(
         test.append(count(np.round(seen * size), size))
         differ = np.abs(test[-1] - test[0]).sum(-1) / 2
         switched.append(np.minimum(differ + np.round(0.005 * size * min(point, 1)), size))
-    counts = np.repeat(np.array(held_out)[:, None] / PARTS, PARTS, axis=1)
-    moved = np.repeat(np.array(switched)[:, None] / PARTS, PARTS, axis=1)
+    counts, moved = np.array(held_out), np.array(switched)
+    path = np.arange(points) % len(PATHS)
+    path[0] = -1
     weights = 1 + rng.random((points, kinds, parts))
     weights[0] = 1
     chosen = points // 2 if place is None else place
@@ -77,10 +76,10 @@ def made_up(
     sample = 200
     return Outcome(
         Facts(classes=tuple(classes), groups=tuple(groups), **(known | facts)),
-        Points(weights, counts, moved, counts.copy()),
+        Points(weights, counts, moved, counts.copy(), moved.copy(), path),
         rule.with_noise_of(held_out[0]),
         chosen,
-        Promise.of(held_out[chosen], held_out[0], switched[chosen]),
+        Promise.of(held_out[chosen], held_out[0], switched[chosen], rule),
         np.array(test),
         np.array(switched),
         scores,

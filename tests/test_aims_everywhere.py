@@ -23,7 +23,7 @@ name = "adult"
 """
 
 
-@pytest.mark.filterwarnings("ignore:within this accuracy budget no choice")  # 500 rows say little
+@pytest.mark.filterwarnings("ignore:the classifier is the plain one")  # 500 rows say little
 @pytest.mark.parametrize("aim", AIMS)
 def test_estimators_take_it_in_either_spelling(aim):
     X, y, a = people(500)

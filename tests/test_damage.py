@@ -9,8 +9,7 @@ import pytest
 from commands import raan
 from damage import attempt, check, damages
 from raan.io.files import new_folder, why_foreign
-from raan.lab.results.explanation import format_explanation, parse_explanation
-from raan.lab.results.records import read
+from raan.lab.results.records import format_explanation, parse_explanation, read
 from raan.lab.study.explain import explain_results
 from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
@@ -78,16 +77,20 @@ def test_damaged_results_and_explanations_are_read_as_they_were_or_refused(name,
         assert words or found == expected or (found == [] and b"\n" not in damaged)
 
 
-def test_lines_with_checksums_and_explanations_without_are_read_as_older_versions_wrote_them(whole, tmp_path):
+def test_lines_with_checksums_are_read_as_older_versions_wrote_them(whole, tmp_path):
     records = read(whole / "small.jsonl")
     lines = (whole / "small.jsonl").read_text().splitlines()
     old = tmp_path / "old.jsonl"
     old.write_text("".join(f'{line[:-1]},"checksum":"0123456789abcdef"}}\n' for line in lines))
     assert read(old) == records
+
+
+def test_an_explanation_is_written_as_it_was_read_and_refused_without_its_checksum(whole):
     text = (whole / "small.explain.json").read_text()
-    content = json.loads(text)
-    assert parse_explanation(json.dumps({key: content[key] for key in content if key != "checksum"}).encode())
     assert format_explanation(parse_explanation(text.encode())) == text
+    content = {key: value for key, value in json.loads(text).items() if key != "checksum"}
+    with pytest.raises(ValueError, match="does not have the checksum that it states"):
+        parse_explanation(json.dumps(content).encode())
 
 
 @pytest.mark.parametrize("number", SHARES)

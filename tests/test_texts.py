@@ -42,7 +42,9 @@ def reader():
 
 
 DOORS = {
-    "frontier": lambda: raan.FairFrontier(reader(), aim="demographic_parity", accuracy_drop=0.1),
+    "frontier": lambda: raan.FairFrontier(
+        reader(), aim="demographic_parity", accuracy_drop=0.1, worst_group_drop=0.1, confidence=0.5
+    ),
     "weights": lambda: raan.AANReweighting(reader(), strength=1.0),
 }
 

@@ -40,7 +40,7 @@ _HOMES = {
     "load": "raan.io",
 }
 
-_MODULES = {"data", "datasets", "fairness", "metrics", "nn", "optim"}
+_MODULES = {"data", "datasets", "fairness", "measures", "metrics", "nn", "optim"}
 
 
 def __getattr__(name: str) -> Any:

@@ -68,6 +68,13 @@ class Message(str):
         return Message, self.parts
 
 
+class DataWarning(UserWarning):
+    """Something about the data that the user should look at, such as new rows unlike the training rows.
+
+    `warnings.simplefilter("error", DataWarning)` makes all of these errors, as `--strict` does.
+    """
+
+
 class InputError(ValueError):
     """An argument that cannot be used: which one, what came, what was expected, and what to do about it."""
 

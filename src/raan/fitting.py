@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Int, Shaped
 from joblib.parallel import get_active_backend
+from scipy.sparse import issparse  # type: ignore[import-untyped]
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.pipeline import Pipeline
@@ -18,9 +19,17 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from raan.errors import InputTypeError, Option
+from raan.errors import InputError, InputTypeError, Option
 from raan.fairness.counts import cell_counts
-from raan.fairness.groups import UNKNOWN, Codes, encode_attribute, is_tensor, keep_large_groups
+from raan.fairness.groups import (
+    UNKNOWN,
+    Codes,
+    check_unmasked,
+    encode_attribute,
+    is_tensor,
+    keep_large_groups,
+    warn_of_values,
+)
 
 
 def in_parallel(jobs: Iterable[Any], n_jobs: int | None) -> Iterator[Any]:
@@ -104,7 +113,11 @@ class Cells:
         classes, label = read_classes(y)
         if len(classes) < 2:
             raise ValueError(f"y holds one class only, {classes.tolist()[0]!r}; expected at least two")
-        return cls(classes, label, encode_attribute(sensitive_features))
+        cells = cls(classes, label, encode_attribute(sensitive_features))
+        names = tuple(class_name(value) for value in classes.tolist())
+        for what, codes in (("y", Codes(label, names)), ("sensitive_features", cells.attribute)):
+            warn_of_values(what, codes, stacklevel=3)
+        return cells
 
     @cached_property
     def text(self) -> Shaped[np.ndarray, "row"]:
@@ -124,6 +137,10 @@ class Cells:
 
 def read_classes(y: Any) -> tuple[Shaped[np.ndarray, "class"], Int[np.ndarray, "row"]]:
     """The classes, sorted, and the number of each row's."""
+    check_unmasked(y, "y")
+    plain = getattr(getattr(y, "dtype", None), "numpy_dtype", np.dtype(object))  # of nullable and arrow types
+    if plain.kind in "biu" and not y.isna().any():
+        y = y.to_numpy(plain)  # scikit-learn would make floats of them
     try:
         column = column_or_1d(y, warn=True)
         assert_all_finite(column, input_name="y")
@@ -173,9 +190,31 @@ def encode_large_groups(cells: Cells, aim: str, min_count: int) -> Int[np.ndarra
 
 
 def count_rows(X: Any) -> int:
-    """How many rows X has, or an error if it is not a table."""
+    """Return how many rows X has; an error if it is not a table, or one that scikit-learn cannot use.
+
+    Raises:
+        InputTypeError: for a sparse matrix without rows to select, complex numbers, or a tensor that is no array.
+        InputError: for masked values, whose mask scikit-learn would drop, and for two columns of one name.
+    """
     if is_tensor(X):
         _check_tensor(X)
+    check_unmasked(X, "X")
+    if issparse(X) and X.format not in ("csr", "csc", "lil", "dok"):
+        raise InputTypeError(
+            Option("X"), f"is a sparse {X.format} matrix", "a sparse csr matrix", "pass X.tocsr()"
+        )
+    if getattr(getattr(X, "dtype", None), "kind", "") == "c":
+        raise InputTypeError(Option("X"), "holds complex numbers", "real numbers", "pass X.real, or its parts")
+    columns = list(map(str, getattr(X, "columns", ())))
+    twice = (
+        next((name for name in columns if columns.count(name) > 1), None)
+        if len({*columns}) < len(columns)
+        else None
+    )
+    if twice is not None:
+        raise InputError(
+            Option("X"), f"has {columns.count(twice)} columns called {twice!r}", "one", "rename all but one"
+        )
     try:
         return int(_num_samples(X))
     except TypeError as error:
@@ -189,20 +228,3 @@ def _check_tensor(X: Any) -> None:
     except (RuntimeError, TypeError, ValueError) as error:
         came = f"is a tensor of {str(X.dtype).removeprefix('torch.')} that cannot be read as an array ({error})"
         raise InputTypeError(Option("X"), came, "numbers", "pass X.detach().cpu().float().numpy()") from error
-
-
-def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:
-    """The user's weights as floats, one for each row."""
-    if sample_weight is None:
-        return None
-    try:
-        weight = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError) as error:  # the last of tensors
-        raise TypeError(f"sample_weight cannot be read as numbers: {error}") from error
-    if weight.shape != (rows,):
-        raise ValueError(
-            f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
-        )
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
-        raise ValueError("sample_weight holds values that are negative, nan or infinite, or nothing but zeros")
-    return weight

@@ -17,7 +17,14 @@ import numpy as np
 
 from raan import fairness
 from raan.errors import is_number
-from raan.fairness.groups import check_common, check_lengths, check_size, encode_attribute, match_classes
+from raan.fairness.groups import (
+    check_common,
+    check_lengths,
+    check_order,
+    check_size,
+    encode_attribute,
+    match_classes,
+)
 
 __all__ = [
     "UndefinedMetricWarning",
@@ -35,6 +42,7 @@ class UndefinedMetricWarning(UserWarning):
 
 def accuracy(y_true: object, y_pred: object, *, sensitive_features: object = None) -> float:
     """The share of samples predicted right. The sensitive features make no difference to it."""
+    check_order(y_true=y_true, y_pred=y_pred)
     label, prediction, _ = match_classes(y_true, y_pred)
     check_lengths(y_true=label.codes, y_pred=prediction.codes)
     check_common(label, prediction)
@@ -102,6 +110,7 @@ def _measure(
     """A metric of counts, of columns; if it is undefined a warning says why."""
     if not is_number(min_count) or not min_count >= 1:
         raise ValueError(f"min_count is {min_count!r}; expected at least 1")
+    check_order(y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features)
     label, prediction, _ = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)

@@ -19,21 +19,34 @@ LARGEST = torch.finfo(torch.float32).max
 
 
 class SCRAAN(Optimizer):
-    """Alg. 3: the step of SCRAAN, SGD-style, Adam-style or AMSGrad.
+    """Optimiser of SCRAAN, Alg. 3: SGD, Adam or AMSGrad as the paper prints them.
 
-    It is not torch's Adam: moments are not corrected for their start at zero, so that the first steps are
-    1 / sqrt(1 - beta2) times (1 - beta1) as long, about three times for the usual betas; and `eps` is added to the
-    squared gradients' average, not to its root. AMSGrad is as printed, too: the new second moment continues from
-    the largest so far.
+    It is not torch's Adam. Moments are not corrected for their start at zero, so that the first steps are (1 -
+    beta1) / sqrt(1 - beta2) times as long, about three times for the usual betas. `eps` is added to the average of
+    the squared gradients, not to its root. In AMSGrad the new second moment continues from the largest so far.
 
     Args:
-        params: parameters, or groups of them with settings of their own.
-        lr: the step size, alpha.
-        style: "adam", "amsgrad" or "sgd" (no moments).
-        betas: how much of the first and second moment stays at a step, eta_1 and eta_2.
-        eps: what is added inside the root, epsilon; 1e-8 here acts as 1e-4 does in torch's Adam.
-        weight_decay: the parameters, times this, are added to the gradient (an L2 penalty).
-        foreach: one operation over all parameters instead of one for each; None: where they are not on a CPU.
+        params: Parameters, or groups of them with settings of their own.
+        lr: The learning rate, alpha.
+        style: "adam", "amsgrad" or "sgd", which has no moments.
+        betas: The decay rates of the first and second moment, eta_1 and eta_2.
+        eps: The number that is added inside the root, epsilon; 1e-8 here acts as 1e-4 does in torch's Adam.
+        weight_decay: The factor of an L2 penalty: the parameters times this are added to the gradient.
+        foreach: Whether to use one operation over all parameters instead of one for each. None: if they are not on
+            a CPU.
+
+    Raises:
+        ValueError: A setting is out of its range; the message names it.
+
+    Examples:
+        >>> import torch
+        >>> from raan.optim import SCRAAN
+        >>> weight = torch.ones(1, requires_grad=True)
+        >>> optimiser = SCRAAN([weight], lr=0.1, style="sgd")
+        >>> weight.square().sum().backward()
+        >>> optimiser.step()
+        >>> round(weight.item(), 4)
+        0.8
     """
 
     def __init__(
@@ -56,13 +69,24 @@ class SCRAAN(Optimizer):
         super().__init__(given, defaults)
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add parameters with settings of their own; what is not set is as in the constructor."""
+        """Add a group of parameters.
+
+        Args:
+            param_group: "params", and settings of the group; other settings are those of the constructor.
+        """
         _check({**self.defaults, **param_group})
         super().add_param_group(param_group)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take one step along the gradients; a closure computes them anew first, and its loss is returned."""
+        """Take one step along the gradients.
+
+        Args:
+            closure: A function that computes the gradients anew and returns the loss.
+
+        Returns:
+            The loss of the closure; None without one.
+        """
         loss = None
         if closure is not None:
             with torch.enable_grad():
@@ -75,29 +99,21 @@ class SCRAAN(Optimizer):
 
     def _update(self, parameters: list[Tensor], group: dict[str, Any]) -> None:
         """Move one group's parameters, all at once or one by one."""
+        decay, gradients, states = float(group["weight_decay"]), [], []
+        for parameter in parameters:
+            gradient, state = parameter.grad, self.state[parameter]
+            assert gradient is not None  # parameters without one were left out
+            if gradient.is_sparse:
+                raise RuntimeError("SCRAAN takes no sparse gradients; make the embedding layers with sparse=False")
+            gradients.append(gradient.add(parameter, alpha=decay) if decay else gradient)
+            if not state and group["style"] != "sgd":
+                state["first_moment"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+                state["largest_second_moment"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
+            states.append(state)
         together = group["foreach"]
         if together is None:
             together = all(parameter.device.type != "cpu" for parameter in parameters)
-        gradients = [_gradient(parameter, group["weight_decay"]) for parameter in parameters]
-        states = [self._state(parameter, group["style"]) for parameter in parameters]
         (_all_at_once if together else _one_by_one)(parameters, gradients, states, group)
-
-    def _state(self, parameter: Tensor, style: Printed) -> dict[str, Tensor]:
-        """The moments of a parameter: zero before its first step."""
-        state: dict[str, Tensor] = self.state[parameter]
-        if not state and style != "sgd":
-            state["first_moment"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
-            state["largest_second_moment"] = torch.zeros_like(parameter, memory_format=torch.preserve_format)
-        return state
-
-
-def _gradient(parameter: Tensor, weight_decay: float) -> Tensor:
-    """The gradient, with that of the L2 penalty."""
-    gradient = parameter.grad
-    assert gradient is not None  # the caller's choice
-    if gradient.is_sparse:
-        raise RuntimeError("SCRAAN takes no sparse gradients; make the embedding layers with sparse=False")
-    return gradient.add(parameter, alpha=float(weight_decay)) if weight_decay else gradient
 
 
 def _one_by_one(
@@ -139,7 +155,7 @@ def _all_at_once(
 
 
 def _check(group: dict[str, Any]) -> None:
-    """An error for a setting that means nothing."""
+    """Raise an error for a setting that means nothing."""
     if not isinstance(group["style"], str) or group["style"] not in get_args(Printed):
         raise ValueError(f'style is {group["style"]!r}; expected "sgd", "adam" or "amsgrad"')
     if not isinstance(group["foreach"], bool | None):

@@ -8,7 +8,7 @@ import pytest
 
 from browser.driving import HOSTILE, becomes, press, requests, show
 from outcomes import made_up
-from raan.fairness.aims import AIMS
+from raan.fairness.measures import AIMS
 from raan.report.model_charts import TradeOffChart
 from raan.report.model_page import write_model_page
 
@@ -115,7 +115,7 @@ def test_the_slider_starts_at_the_rule_and_moves_tables_marker_and_command(brows
 def test_without_the_guard_the_command_says_so(browser, page):
     show(browser, page, 1280)
     choose(browser, "demographic_parity", 1, guard=False)
-    becomes(browser, COMMAND, f"{CHOOSE} --aim demographic-parity --accuracy-drop 0.25 --no-floor")
+    becomes(browser, COMMAND, f"{CHOOSE} --aim demographic-parity --accuracy-drop 0.25 --no-guard")
     said = browser.execute_script("return document.getElementById('said').textContent")
     assert said.startswith(("On test rows", "This is"))
     assert browser.find_element("id", "meaning").text == "All groups are selected alike."
@@ -137,7 +137,7 @@ def test_the_slider_is_worked_by_the_keyboard_alone_and_says_what_it_does(browse
     becomes(browser, COMMAND, f"{CHOOSE} --aim equal-opportunity --accuracy-drop 4")
     press(browser, "Tab")
     press(browser, " ")
-    becomes(browser, COMMAND, f"{CHOOSE} --aim equal-opportunity --accuracy-drop 4 --no-floor")
+    becomes(browser, COMMAND, f"{CHOOSE} --aim equal-opportunity --accuracy-drop 4 --no-guard")
     press(browser, "Tab")
     becomes(browser, "document.activeElement.tagName", "PRE")
     press(browser, "Tab")
@@ -163,7 +163,7 @@ def test_no_name_runs_and_every_name_is_shown_as_it_is(browser, hostile, width):
     titles = "[...document.querySelectorAll('#scores title')].map((each) => each.textContent).join()"
     assert "<script>window.hacked=1</script>" in browser.execute_script(f"return {titles}")
     choose(browser, "worst_group", 3, guard=False)
-    asked = "--out NEW --aim worst-group --accuracy-drop 1 --no-floor"
+    asked = "--out NEW --aim worst-group --accuracy-drop 1 --no-guard"
     becomes(browser, COMMAND, f"raan choose {shlex.quote(HOSTILE)} {asked}")
     assert browser.execute_script("return window.hacked") is None
     assert browser.find_elements("css selector", "img, [href^='javascript'], [*|href^='javascript']") == []

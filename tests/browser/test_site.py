@@ -54,7 +54,7 @@ def test_the_search_finds_a_door(browser, address):
 
 
 @pytest.mark.parametrize("width", [400, 1200])
-@pytest.mark.parametrize("page", ["", "gallery/", "guides/coming-from-fairlearn/", "api/doors/"])
+@pytest.mark.parametrize("page", ["", "gallery/", "guides/coming-from-fairlearn/", "api/estimators/"])
 def test_a_page_is_as_wide_as_the_window(browser, address, page, width):
     look(browser, address + page, width)
     assert browser.execute_script("return document.documentElement.scrollWidth <= window.innerWidth + 1")

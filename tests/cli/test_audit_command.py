@@ -100,9 +100,9 @@ def test_classes_spelt_differently_are_matched_with_a_note(table):
     frame.assign(hired=frame["hired"] == "yes", said=(frame["said"] == "yes") * 1).to_csv(table, index=False)
     found = json.loads(raan("audit", table, *COLUMNS, "--json").stdout)
     assert found["accuracy"]["value"] == expected.accuracy.value
-    assert found["notes"] == [
-        "Predictions spell classes otherwise than labels do; they were matched: '0' as 'False', '1' as 'True'."
-    ]
+    (note,) = found["notes"]
+    rows = (frame["said"] == "no").sum()
+    assert f"classes otherwise than labels do; they were matched: '0' ({rows} rows) as 'False', '1' (" in note
 
 
 def test_classes_that_have_nothing_in_common_are_refused_with_both_spellings(table):

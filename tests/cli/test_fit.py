@@ -14,6 +14,7 @@ from commands import ENVIRONMENT, RAAN, people, raan, said
 from fitted_runs import table_of, write_table
 from raan import load
 from raan.fit.outcome import Outcome
+from raan.fit.words import title
 from raan.io.files import MANIFEST, new_folder
 from raan.lab.datasets.adult import COLUMNS
 from raan.tables.load import from_frame
@@ -71,7 +72,7 @@ def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colo
     for word in (
         "demographic-parity gap",
         "accuracy of f",
-        "In cross-validation, rows that did not choose had a demographic-parity gap of",
+        "In cross-validation, rows had a demographic-parity gap of",
         "This model does not see sex: new rows need not state it.",
         "with a threshold for each group, the demographic-parity gap expected in cross-validation would be",
         f"raan choose {out} --out NEW --aim",
@@ -80,6 +81,15 @@ def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colo
     for name in ("model", "plain", "report.html", "model-card.md"):
         assert str(out / name) in result.stdout
     assert "\x1b" not in result.stdout + result.stderr
+
+
+def test_the_verdict_comes_first_then_who_gains_and_loses_then_the_table_and_the_files(fitted):
+    _, out, result = fitted
+    outcome, shown = Outcome.load(out), " ".join(result.stdout.split())
+    parts = (title(outcome).partition(":")[0], "Right decisions per 1,000 people", "test rows (%)", "report:")
+    places = [shown.index(part) for part in parts]
+    assert places == sorted(places)
+    assert places[0] == 0
 
 
 def test_the_model_and_its_plain_twin_load_and_predict_files_and_frames_alike(fitted):

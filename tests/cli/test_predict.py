@@ -1,9 +1,12 @@
 import json
 import os
+import shutil
 import subprocess
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from commands import ENVIRONMENT, RAAN, people, raan, said
@@ -55,6 +58,24 @@ def test_parquet_in_and_out_and_all_columns_kept(fitted, tmp_path):
     assert found["prediction"].tolist() == load(out / "model").predict(table).tolist()
 
 
+@pytest.mark.parametrize("out", ["p.csv", "p.parquet"])
+def test_whole_numbers_of_a_parquet_file_stay_whole_where_some_are_missing(fitted, tmp_path, out):
+    """As floats, the identifiers of two people would be one."""
+    table, folder = fitted
+    identifiers = [None if row % 5 == 0 else 2**53 + row for row in range(800)]
+    frame = pa.Table.from_pandas(pd.read_csv(table).drop(columns="id"), preserve_index=False)
+    frame = frame.append_column("id", pa.array(identifiers, pa.int64())).replace_schema_metadata(None)
+    pq.write_table(frame, tmp_path / "people.parquet")
+    options = ("--out", tmp_path / out, "--id", "id", "id")  # an identifier that is named twice is written once
+    result = raan("predict", folder, tmp_path / "people.parquet", *options)
+    assert result.returncode == 0, result.stderr
+    if out == "p.csv":
+        found = pd.read_csv(tmp_path / out, dtype={"id": "Int64"})["id"]
+    else:
+        found = pq.read_table(tmp_path / out)["id"].to_pandas(integer_object_nulls=True)
+    assert [None if pd.isna(each) else each for each in found] == identifiers
+
+
 def test_a_dash_writes_to_standard_output(fitted):
     table, out = fitted
     result = raan("predict", out, table, "--out", "-", "--id", "id")
@@ -91,7 +112,10 @@ def test_unknown_categories_are_told_and_predicted(fitted, tmp_path):
     pd.read_csv(table).assign(city="Bath").to_csv(tmp_path / "b.csv", index=False)
     result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
     assert result.returncode == 0
-    assert "the column 'city' has a category that no training row had in 800 of 800 rows" in said(result)
+    assert (
+        "the column 'city' has categories that no training row had in 800 of 800 rows: 'Bath' (800 rows)"
+        in said(result)
+    )
 
 
 def test_columns_without_any_value_are_told(fitted, tmp_path):
@@ -99,7 +123,8 @@ def test_columns_without_any_value_are_told(fitted, tmp_path):
     pd.read_csv(table).assign(age="", score="").to_csv(tmp_path / "b.csv", index=False)
     result = raan("predict", out, tmp_path / "b.csv", "--out", tmp_path / "p.csv")
     assert result.returncode == 0
-    assert "note: the columns 'age', 'score' are missing in all 800 rows" in said(result)
+    assert "note: the column 'age' is missing in 800 of 800 rows" in said(result)
+    assert "note: the column 'score' is missing in 800 of 800 rows" in said(result)
     assert len(pd.read_csv(tmp_path / "p.csv")) == 800
 
 
@@ -174,4 +199,70 @@ def test_quiet_prints_nothing_and_json_counts_the_rows(fitted, tmp_path):
     quiet = raan("predict", out, table, "--out", tmp_path / "p.csv", "--quiet")
     assert (quiet.returncode, quiet.stdout, quiet.stderr) == (0, "", "")
     told = raan("predict", out, table, "--out", tmp_path / "p.csv", "--json")
-    assert json.loads(told.stdout) == {"out": str(tmp_path / "p.csv"), "rows": 800, "notes": []}
+    assert json.loads(told.stdout) == {"out": str(tmp_path / "p.csv"), "rows": 800, "notes": [], "drift": []}
+
+
+class TestHarmlessText:
+    """A spreadsheet or a terminal executes nothing in the output, and raan reads it back as it was."""
+
+    WORDS = (
+        "=1+1",
+        "+44 20",
+        "-x",
+        "@SUM(A1)",
+        "'=already",
+        "\t=tab",
+        "＝wide",
+        "-5",
+        "+3.5",
+        "plain",
+        "it's",
+        "a\rb",
+        "a\nb",
+    )
+
+    @pytest.mark.parametrize("suffix", ["csv", "tsv"])
+    def test_formulas_and_line_ends_in_identifiers(self, fitted, tmp_path, suffix):
+        table, out = fitted
+        frame = pd.read_csv(table, dtype={"id": str})[: len(self.WORDS)].assign(id=self.WORDS)
+        frame = frame.rename(columns={"id": "=id"})
+        frame.to_parquet(tmp_path / "new.parquet")
+        options = ("--id", "=id", "--out")
+        assert raan("predict", out, tmp_path / "new.parquet", *options, tmp_path / f"p.{suffix}").returncode == 0
+        raw = pd.read_csv(tmp_path / f"p.{suffix}", dtype=str, sep="\t" if suffix == "tsv" else ",")
+        assert raw.columns[0] == "'=id"
+        assert len(raw) == len(self.WORDS)
+        for before, cell in zip(self.WORDS, raw["'=id"], strict=True):
+            assert cell == (f"'{before}" if before in self.WORDS[:7] else before)
+        # What was written is passed through once more, and comes out as it was.
+        both = pd.concat([frame.drop(columns="=id"), raw[["'=id"]]], axis=1)
+        both.to_csv(tmp_path / "again.csv", index=False, quoting=1)
+        result = raan("predict", out, tmp_path / "again.csv", *options, tmp_path / "again.parquet")
+        assert result.returncode == 0, said(result)
+        assert pd.read_parquet(tmp_path / "again.parquet")["=id"].tolist() == list(self.WORDS)
+
+    def test_control_characters_are_replaced_in_text_and_kept_in_parquet(self, fitted, tmp_path):
+        table, out = fitted
+        words = ["\x1b[31mred", "\x9b2J", "\u202eabc", "plain"]
+        pd.read_csv(table, dtype={"id": str})[:4].assign(id=words).to_parquet(tmp_path / "new.parquet")
+        command = ("predict", out, tmp_path / "new.parquet", "--id", "id", "--out")
+        result = raan(*command, tmp_path / "p.csv")
+        assert "note: 3 cells have control characters, which are written as U+FFFD" in said(result)
+        assert not set("\x1b\x9b\u202e") & set((tmp_path / "p.csv").read_text())
+        assert raan(*command, tmp_path / "p.parquet").returncode == 0
+        assert pd.read_parquet(tmp_path / "p.parquet")["id"].tolist() == words
+
+
+@pytest.mark.parametrize("name", ["model", "plain", "outcome.npz"])
+def test_links_out_of_a_folder_are_not_followed(fitted, tmp_path, name):
+    table, out = fitted
+    shutil.copytree(out, tmp_path / "fair")
+    (tmp_path / "fair" / name).rename(tmp_path / "elsewhere")
+    (tmp_path / "fair" / name).symlink_to(tmp_path / "elsewhere")
+    commands = [("choose", tmp_path / "fair", "--out", tmp_path / "chosen", "--aim", "worst-group")]
+    commands += [("predict", tmp_path / "fair", table, "--out", tmp_path / "p.csv")] if name == "model" else []
+    for command in commands:
+        result = raan(*command)
+        assert result.returncode == 2
+        assert f"{tmp_path / 'fair' / name} is a link; expected a file or a folder" in said(result)
+        assert not (tmp_path / "chosen").exists()

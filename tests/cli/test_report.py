@@ -9,6 +9,7 @@ import typer
 from typer.testing import CliRunner, Result
 
 from raan.cli.report import report
+from raan.lab.results.records import format_explanation
 from raan.lab.study.plan import packs
 from raan.lab.study.study import read_study
 from report.records import explanation, line, study, write
@@ -76,7 +77,7 @@ def test_another_aim_and_allowance_choose_anew(here: Path) -> None:
 
 def test_several_files_are_one_report(here: Path) -> None:
     write([line("RAAN", data="adult")], here / "other.jsonl")
-    (here / "other.explain.json").write_text(json.dumps(explanation("adult")))
+    (here / "other.explain.json").write_text(format_explanation(explanation("adult")))
     zipped = here / "small.jsonl.gz"
     zipped.write_bytes(gzip.compress(write(SMALL, here / "small.jsonl").read_bytes()))
     result = run(zipped, "small.jsonl", "other.jsonl", "--format", "md")
@@ -93,10 +94,10 @@ def test_the_rule_is_that_stated_beside_the_runs_or_of_their_packaged_study_or_t
     assert default in rule("no such study")
     assert default in rule("table-2")
     stated = {"aim": "equalized_odds", "accuracy_drop": 0.01}
-    (here / "some.explain.json").write_text(json.dumps({"format": 1, "rule": stated}))
+    (here / "some.explain.json").write_text(format_explanation({"rule": stated}))
     shown = "the smallest equalized-odds gap (sum) on validation rows, among the points that lose at most 1 point"
     assert shown in rule("table-2")
-    (here / "some.explain.json").write_text(json.dumps({"format": 1, "rule": {"aim": "none such"}}))
+    (here / "some.explain.json").write_text(format_explanation({"rule": {"aim": "none such"}}))
     assert "some.explain.json is no explanation of results" in str(run(here / "some.jsonl").exception)
 
 
@@ -155,10 +156,10 @@ def test_runs_of_a_study_that_is_not_finished_are_pointed_out(here: Path) -> Non
         ("list.jsonl", "[1]\n", "line 1, is not a run of a study"),
         ("text.jsonl", "hello\n", "line 1, is not a run of a study"),
         ("counts.jsonl", json.dumps({**SMALL[0], "test": [[1, 2]] * 21}) + "\n", "expected 12 whole numbers"),
-        ("path.jsonl", json.dumps({**SMALL[0], "step": []}) + "\n", "the path has 0 steps"),
+        ("path.jsonl", json.dumps({**SMALL[0], "step": []}) + "\n", "step is empty"),
         ("step.jsonl", json.dumps({**SMALL[0], "step": 3}) + "\n", "step is 3; expected a list"),
         ("versions.jsonl", json.dumps({**SMALL[0], "versions": None}) + "\n", "versions is None; expected a dict"),
-        ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected a list of text"),
+        ("names.jsonl", json.dumps({**SMALL[0], "classes": [1, 2]}) + "\n", "expected text"),
         ("zip.jsonl.gz", "no gzip\n", "holds no results"),
     ],
 )

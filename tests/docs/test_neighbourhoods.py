@@ -86,7 +86,7 @@ def test_a_cell_with_too_few_rows_is_refused():
         few(lambda: source(600), 10, 0)
 
 
-@pytest.mark.filterwarnings("ignore:within this accuracy budget no choice", "ignore:accuracy_drop=1")
+@pytest.mark.filterwarnings("ignore:the classifier is the plain one", "ignore:accuracy_drop=1")
 def test_all_families_choose_on_validation_rows():
     """With test rows' labels turned round, every family chooses as before: their counts are only relabelled."""
     parts = correlated(source, 0.1, 200, 0)

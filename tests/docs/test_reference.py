@@ -16,6 +16,7 @@ PUBLIC = (
     "raan.data",
     "raan.fairness",
     "raan.integrations.transformers",
+    "raan.measures",
     "raan.methods",
     "raan.metrics",
     "raan.nn",

@@ -362,10 +362,10 @@ def test_every_parameter_changes_the_model(change):
 
 @pytest.mark.parametrize(("rows", "batch_size", "epochs"), [(40, 64, 300), (200, 64, 75), (4000, 20, 10)])
 def test_automatic_epochs_are_ten_and_more_where_the_table_is_small(rows, batch_size, epochs):
-    from raan.estimators.fitting import Rows, schedule
+    from raan.estimators.network import TrainingRows, schedule
 
     X, y, _ = crowd(rows)
     everyone = torch.arange(rows).unsqueeze(0)
-    table = Rows(Table.of(X, y), Split(everyone, everyone, everyone))
+    table = TrainingRows(Table.of(X, y), Split(everyone, everyone, everyone))
     assert schedule(Schedule(batch_size=batch_size), table, None, 1e-3).epochs == epochs
     assert schedule(Schedule(batch_size=batch_size), table, 7, 1e-3).epochs == 7

@@ -86,7 +86,7 @@ def test_head_only_over_an_encoder_is_head_only_over_its_embeddings(people):
 
 
 def train_rows(y, a):
-    from raan.estimators.fitting import divide
+    from raan.estimators.network import divide
 
     return divide(y, a, np.arange(len(y)), 0.1, seed=0).train[0]
 

@@ -7,8 +7,8 @@ from sklearn.base import clone
 from sklearn.model_selection import cross_val_score
 
 from raan import RAANClassifier, load
-from raan.errors import InputError, InputTypeError
-from raan.tables.preprocess import DataWarning, Preprocessing
+from raan.errors import DataWarning, InputError, InputTypeError
+from raan.tables.preprocess import Preprocessing
 
 
 def people(rows=600, seed=0):
@@ -51,6 +51,7 @@ def test_a_frame_with_words_and_missing_values_is_fitted_and_predicted():
     assert model.embed(new).shape == (600, 8)
 
 
+@pytest.mark.filterwarnings("ignore:the column .age. is far outside:raan.data.DataWarning")
 def test_the_preprocessing_is_fitted_to_the_rows_that_train():
     frame, y, sex = people(200)
     weight = np.ones(200)

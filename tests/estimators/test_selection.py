@@ -7,10 +7,10 @@ import pytest
 
 from crowd import crowd
 from raan.estimators import RAANClassifier
-from raan.estimators.fitting import divide
-from raan.fairness.aims import MEASURES
+from raan.estimators.network import divide
 from raan.fairness.counts import count
 from raan.fairness.frontier import Frontier
+from raan.fairness.measures import MEASURES
 from raan.fairness.metrics import metrics
 
 AIMS = {

@@ -8,7 +8,7 @@ from crowd import crowd
 from raan.data import Split, Table
 from raan.data.batches import batches
 from raan.estimators import RAANClassifier
-from raan.estimators.fitting import Rows, WeightedERM, WeightedRAAN, weighted_scaling
+from raan.estimators.network import TrainingRows, WeightedERM, WeightedRAAN, weighted_scaling
 from raan.methods import ERM, RAAN
 from raan.methods.method import cross_entropy
 from raan.models.model import linear
@@ -84,7 +84,7 @@ def test_scaling_counts_a_row_of_weight_two_as_two():
     def scaling(rows, weight):
         table = Table.of(X[rows], y[rows], dtype=torch.float64)
         everyone = torch.arange(len(rows)).unsqueeze(0)
-        return weighted_scaling(Rows(table, Split(everyone, everyone, everyone), weight))
+        return weighted_scaling(TrainingRows(table, Split(everyone, everyone, everyone), weight))
 
     weighted = scaling(once, torch.from_numpy(times.astype(float)))
     for part, expected in zip(weighted, scaling(repeated, None), strict=True):

@@ -427,7 +427,7 @@ def test_classes_that_differ_only_in_spelling_are_matched_with_a_note(labels, pr
     assert dict(found.overall) == dict(expected.overall)
     assert [cell.label for cell in found.cells] == [str(label) for label in labels for _ in range(2)]
     assert found.notes[0].startswith("Predictions spell classes otherwise than labels do; they were matched: ")
-    assert f"{str(predictions[0])!r} as {str(labels[0])!r}" in found.notes[0]
+    assert f"{str(predictions[0])!r} ({(p == 0).sum()} rows) as {str(labels[0])!r}" in found.notes[0]
     assert found.notes[0] in str(found)
     assert found.notes[0] in found.reading
     assert metrics.accuracy(np.array(labels)[y], np.array(predictions)[p]) == expected.accuracy.value
@@ -435,7 +435,10 @@ def test_classes_that_differ_only_in_spelling_are_matched_with_a_note(labels, pr
 
 def test_spellings_that_the_labels_tell_apart_are_not_matched():
     found = audit(["a", "A", "b"] * 20, ["a", "A", "B"] * 20, ["f", "m"] * 30, min_count=1)
-    assert found.notes == ()
+    assert [note.split(": ")[0] for note in found.notes] == [
+        "Predictions have classes that no label has",
+        "The label has values that differ only by case or spaces, and count as different",
+    ]
     assert found.accuracy.value == pytest.approx(2 / 3)
 
 
@@ -522,3 +525,82 @@ def test_counts_of_another_shape_than_the_names_are_refused():
         ValueError, match=r"counts has shape \(2, 3, 2\); expected \(2, 4, 2\) for 2 classes and 3"
     ):
         audit_counts(np.ones((2, 3, 2)), ["no", "yes"], ["a", "b", "c"])
+
+
+class TestSpellings:
+    """Groups and classes that differ only by case or spaces are named, and merged only when asked."""
+
+    y = np.array(["yes", "no"] * 100)
+    groups = np.array(["Male", "male", "Female", "FEMALE "] * 50)
+
+    def test_are_named_with_their_rows(self):
+        found = audit(self.y, self.y, self.groups, replicates=10)
+        assert len(found.groups) == 4
+        (note,) = found.notes
+        assert "'Male' (50 rows) and 'male' (50 rows)" in note
+        assert note.endswith("to merge them, pass merge_spellings=True.")
+        assert note in found.to_dict()["notes"]
+
+    def test_are_merged_when_asked_under_the_spelling_of_most_rows(self):
+        groups = np.where(np.arange(200) < 4, self.groups, np.char.strip(np.char.capitalize(self.groups)))
+        predicted = np.where(np.arange(200) < 20, np.char.upper(self.y), self.y)
+        truth = np.where(np.arange(200) == 0, "YES", self.y)
+        found = audit(truth, predicted, groups, replicates=10, merge_spellings=True)
+        assert [group.name for group in found.groups] == ["Female", "Male"]
+        assert found.accuracy.value == 1
+        assert not [note for note in found.notes if "differ only by case" in note]
+
+    def test_predicted_classes_that_no_label_has_are_named_with_their_rows(self):
+        predicted = np.where(np.arange(200) < 7, "maybe", self.y)
+        notes = audit(self.y, predicted, np.arange(200) // 2 % 2, replicates=10).notes
+        assert notes == ("Predictions have classes that no label has: 'maybe' (7 rows).",)
+
+
+def test_names_with_control_characters_are_shown_without_them():
+    y, groups = np.array([0, 1] * 100), np.array(["Ma\x1b[31mle", "Fe\x9bmale"] * 100)[np.arange(200) // 2 % 2]
+    found = audit(y, y, groups, replicates=10)
+    for text in (str(found), found.reading):
+        assert not {"\x1b", "\x9b"} & set(text)
+    assert "Ma\ufffd[31mle" in str(found)
+    assert found.groups[1].name == "Ma\x1b[31mle"
+
+
+# For notebooks
+
+
+def test_the_frame_has_every_number_of_the_audit_with_its_interval():
+    found = audit(*adult_like(), measures=["selection_rate.ratio"])
+    frame = found.to_frame().set_index(["measure", "group", "label"])
+    assert frame.index.is_unique
+    assert len(frame) == len(found.overall) + sum(1 + 3 * len(g.rates) for g in found.groups) + len(found.cells)
+    women, cell = found.groups[0], found.cells[0]
+    expected = {
+        ("selection_rate.ratio", "", ""): (found.overall["selection_rate.ratio"], found.count),
+        ("true_positive_rate", "Female", ">50K"): (women.rates[0].true_positive_rate, women.count),
+        ("accuracy", cell.group, cell.label): (cell.accuracy, cell.count),
+    }
+    for key, (estimate, samples) in expected.items():
+        assert tuple(frame.loc[key]) == (estimate.value, estimate.low, estimate.high, samples)
+
+
+def test_bars_are_as_high_as_the_groups_rates_and_have_their_intervals():
+    found = audit(*adult_like())
+    axes = found.plot()
+    bars, women = [bar.get_height() for bar in axes.patches], found.groups[0]
+    rates = women.rates[0]
+    estimates = (women.accuracy, rates.selection_rate, rates.true_positive_rate, rates.false_positive_rate)
+    assert bars[:4] == [100 * each.value for each in estimates]
+    (whisker, *_) = axes.containers[0][2][0].get_segments()
+    assert whisker[:, 1] == pytest.approx([100 * women.accuracy.low, 100 * women.accuracy.high])
+    three = audit([0, 1, 2] * 30, [0, 1, 1] * 30, ["a", "b"] * 45).plot()
+    assert "true positives\n(2)" in [tick.get_text() for tick in three.get_xticklabels()]
+
+
+def test_a_prompt_shows_the_table_and_a_notebook_escapes_names():
+    y_true, y_pred, sex = adult_like()
+    found = audit(y_true, y_pred, np.where(sex == "Female", "<b>", sex), min_count=1)
+    assert repr(found) == str(found)
+    shown = found._repr_html_()
+    assert "&lt;b&gt;" in shown
+    assert "<b>" not in shown
+    assert str(found.accuracy).strip() in shown

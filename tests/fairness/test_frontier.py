@@ -7,6 +7,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from raan.fairness.frontier import Frontier, keep_undominated
+from raan.fairness.measures import Limit
 from raan.fairness.metrics import NAMES
 from raan.fairness.rule import Rule
 
@@ -85,3 +86,25 @@ def test_a_frontier_survives_pickle_and_an_empty_one_says_so():
     assert empty.traded == {}
     assert empty.to_frame().empty
     assert str(empty) == "no rows were evaluated, so there is no trade-off"
+
+
+def test_a_plot_labels_the_budget_and_an_empty_frontier_has_none():
+    axes = make().plot()
+    assert [line.get_label() for line in axes.lines] == ["trade-off", "budget: 10 points"]
+    assert axes.get_title()
+    with pytest.raises(ValueError, match="has no points; expected rows of two groups"):
+        Frontier.empty().plot()
+
+
+def test_a_plot_shows_the_limit_where_a_limit_is_what_was_asked_for():
+    limits = (Limit.read("demographic_parity", "at most", 0.05),)
+    axes = make(rule=Rule("accuracy", 1.0, limits=limits)).plot()
+    assert axes.get_ylabel() == "demographic-parity gap (%)"
+    assert [line.get_label() for line in axes.lines] == ["trade-off", "limit: at most 5.0 %"]
+    assert set(axes.lines[1].get_ydata()) == {5.0}
+
+
+def test_a_notebook_shows_plain_and_chosen():
+    frontier = make()
+    before, after = frontier.traded["accuracy"]
+    assert f"<td>accuracy</td><td>{100 * before:.1f} %</td><td>{100 * after:.1f} %</td>" in frontier._repr_html_()

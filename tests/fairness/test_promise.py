@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from outcomes import counts_of
-from raan.fairness.counts import Estimate
+from raan.fairness.counts import Estimate, resample_pair
+from raan.fairness.measures import Limit
 from raan.fairness.metrics import NAMES
 from raan.fairness.promise import (
     LEVEL,
+    REPLICATES,
     SURE,
     Claim,
     Promise,
@@ -17,7 +19,6 @@ from raan.fairness.promise import (
     Verdict,
     check_against_plain,
     estimate_metrics,
-    resample_pair,
 )
 from raan.fairness.rule import Rule
 
@@ -92,7 +93,7 @@ def test_no_gain_for_the_aim_is_never_kept():
 
 
 def test_limits_are_claims_too():
-    rule = Rule("accuracy", 1.0, None, limits=(("demographic_parity", 0.05),))
+    rule = Rule("accuracy", 1.0, None, limits=(Limit.read("demographic_parity", "at most", 0.05),))
     found = claims(rule, counts_of(900, 700), counts_of(870, 730))
     assert list(found) == ["limit_demographic_parity"]
 
@@ -100,7 +101,7 @@ def test_limits_are_claims_too():
 def test_pairs_are_drawn_with_both_decisions():
     plain, chosen = counts_of(900, 700), counts_of(880, 720)
     switched = switched_of(plain, chosen)
-    before, after = resample_pair(plain, chosen, switched)
+    before, after = resample_pair(plain, chosen, switched, REPLICATES)
     lost = (np.einsum("...kak->...", before) - np.einsum("...kak->...", after)) / 4000
     moved = switched.sum() / 4000
     assert lost.std() == pytest.approx(
@@ -113,7 +114,7 @@ def test_pairs_are_drawn_with_both_decisions():
 
 def test_new_rows_are_checked_against_the_ends_of_what_was_expected():
     promise = Promise.of(
-        counts_of(870, 830), counts_of(900, 700), switched_of(counts_of(900, 700), counts_of(870, 830))
+        counts_of(870, 830), counts_of(900, 700), switched_of(counts_of(900, 700), counts_of(870, 830)), RULE
     )
     assert promise.check(RULE, counts_of(870, 830)).status is Status.KEPT
     worse = promise.check(RULE, counts_of(900, 700))
@@ -127,7 +128,7 @@ def test_new_rows_are_checked_against_the_ends_of_what_was_expected():
 
 
 def test_a_promise_is_itself_after_json():
-    promise = Promise.of(counts_of(870, 830), counts_of(900, 700), np.full((2, 3), 5.0))
+    promise = Promise.of(counts_of(870, 830), counts_of(900, 700), np.full((2, 3), 5.0), Rule())
     again = Promise.from_dict(promise.to_dict())
     assert again.rows == promise.rows
     for name in NAMES:
@@ -182,7 +183,7 @@ def test_at_the_bound_every_claim_is_contradicted_and_no_gain_confirmed_as_rarel
         for claim in check_against_plain(Rule("equalized_odds", 0.0, 0.0), chosen, plain, switched).claims:
             contradicted[claim.key] = contradicted.get(claim.key, 0) + (claim.status is Status.CONTRADICTED)
             confirmed += claim.gain and claim.status is Status.KEPT
-        promise = Promise.of(*reversed(draw(rng, 3 * size, right)[:2]), np.ones((2, 3)))
+        promise = Promise.of(*reversed(draw(rng, 3 * size, right)[:2]), np.ones((2, 3)), Rule())
         alarms += promise.check(RULE, draw(rng, size, right)[1]).status is Status.CONTRADICTED
     spare = 3 * np.sqrt(LEVEL * (1 - LEVEL) / draws)
     assert set(contradicted) == {"accuracy_budget", "worst_group_guard", "aim"}

@@ -1,5 +1,6 @@
 """Files appear whole or not at all, and locks exclude other processes."""
 
+import errno
 import os
 import signal
 import socket
@@ -237,3 +238,15 @@ def test_a_temporary_folder_is_gone_in_the_end_even_by_an_error(tmp_path, monkey
     with pytest.raises(KeyboardInterrupt), scratch() as folder:
         begin_and_stop(folder / "file")
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("number", [errno.EFBIG, errno.ENOSPC])
+def test_a_disk_that_is_full_is_named_by_the_target_alone(tmp_path, number):
+    with (
+        pytest.raises(OSError, match=f"{os.strerror(number)}: '{tmp_path / 'file'}'$"),
+        write_whole(tmp_path / "file"),
+    ):
+        raise OSError(number, os.strerror(number))
+    (tmp_path / "in").touch()
+    with pytest.raises(NotADirectoryError, match=r"in is a file; expected a folder for file$"):
+        write_text(tmp_path / "in" / "file", "x")

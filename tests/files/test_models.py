@@ -11,6 +11,7 @@ import subprocess
 import sys
 import textwrap
 import tracemalloc
+import warnings
 import zipfile
 from pathlib import Path
 
@@ -18,16 +19,22 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from lightgbm import LGBMClassifier
 from safetensors.torch import save as pack_tensors
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from torch import nn
+from xgboost import XGBClassifier
 
 from crowd import crowd
-from raan import AANReweighting, load
+from raan import AANReweighting, FairFrontier, load
 from raan.estimators import RAANClassifier
 from raan.io import CorruptModel, _Parts  # noqa: PLC2701
 from raan.io.files import MANIFEST, check_archive, digest
@@ -535,6 +542,27 @@ class Homemade(LogisticRegression):
     """A class that skops has never heard of."""
 
 
+_selected = make_column_transformer(
+    (StandardScaler(), make_column_selector(dtype_include=float)),
+    (OneHotEncoder(), make_column_selector(dtype_exclude=float)),
+)
+NAMED = [
+    LogisticRegression(),
+    HistGradientBoostingClassifier(max_iter=3),
+    make_pipeline(StandardScaler(), LogisticRegression()),
+    make_pipeline(TfidfVectorizer(), LogisticRegression()),
+    make_pipeline(_selected, LogisticRegression()),
+    CalibratedClassifierCV(LogisticRegression(), cv=2),
+    MLPClassifier((3,), max_iter=5, random_state=0),
+]
+"""The estimators that README and docs name; calibration is the advice of an error."""
+
+
+def _steps(inner):
+    """The classes of a pipeline's steps, or of an estimator."""
+    return [type(step).__name__ for _, step in getattr(inner, "steps", [("", inner)])]
+
+
 class TestTypes:
     """Types that skops does not know are named when the model is saved, and must be trusted by name."""
 
@@ -542,12 +570,11 @@ class TestTypes:
         "inner",
         [
             Homemade(),
-            make_pipeline(
-                make_column_transformer(("passthrough", make_column_selector(dtype_include=float))),
-                LogisticRegression(),
-            ),
+            RandomForestClassifier(3),
+            XGBClassifier(n_estimators=2),
+            LGBMClassifier(n_estimators=2, verbose=-1),
         ],
-        ids=["own class", "column selector"],
+        ids=["own class", "forest", "XGBoost", "LightGBM"],
     )
     def test_saving_warns_with_the_line_to_write(self, inner, tmp_path):
         X, y, a = crowd(100)
@@ -560,6 +587,40 @@ class TestTypes:
             load(tmp_path)
         again = eval(f"load{line}", {"load": load})
         np.testing.assert_array_equal(again.predict_proba(frame), model.predict_proba(frame))
+
+    @pytest.mark.parametrize("inner", NAMED, ids=lambda inner: "-".join(_steps(inner)))
+    @pytest.mark.filterwarnings(
+        "ignore:Stochastic Optimizer",
+        "ignore:the classifier is the plain",
+        "ignore:the plain classifier gives nearly",
+    )
+    def test_estimators_that_the_docs_name_are_loaded_without_more_ado(self, inner, tmp_path):
+        X, y, a = crowd(120)
+        X = pd.DataFrame(np.abs(X), columns=list("abcde"))
+        if "TfidfVectorizer" in _steps(inner):
+            X = np.array([f"word{row % 7} {'a' if label else 'b'}x" for row, label in enumerate(y)])
+        if "ColumnTransformer" in _steps(inner):
+            X["word"] = np.where(np.arange(120) % 3, "u", "v")
+        model = FairFrontier(inner, min_count=2, folds=2).fit(X, y, sensitive_features=a)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            model.save(tmp_path)
+            again = load(tmp_path)
+        np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+        np.testing.assert_array_equal(again.predict(X), model.predict(X))
+        assert again.predict(X).dtype == y.dtype
+
+    def test_the_list_above_has_every_estimator_that_the_docs_import(self):
+        docs = Path(__file__).parents[2] / "docs"
+        pages = [*docs.glob("*.md"), *(docs / "guides").glob("*.md"), docs.parent / "README.md"]
+        lines = re.findall(
+            r"from (?:sklearn|xgboost|lightgbm)[\w.]* import (.+)", "".join(p.read_text() for p in pages)
+        )
+        named = {name.strip() for line in lines for name in line.split(",")}
+        estimators = {
+            name for name in named if name.endswith(("Classifier", "Regression", "Scaler", "Vectorizer"))
+        }
+        assert estimators <= {step for inner in NAMED for step in _steps(inner)}
 
     @pytest.mark.parametrize("trusted", ["os", [3]])
     @pytest.mark.usefixtures("as_users_call")

@@ -14,7 +14,7 @@ def pytest_collection_modifyitems(items):
     """What the data warn of is not what these tests are about."""
     for item in items:
         if item.path.parent.name == "fit":
-            item.add_marker(pytest.mark.filterwarnings("ignore::raan.tables.preprocess.DataWarning"))
+            item.add_marker(pytest.mark.filterwarnings("ignore::raan.errors.DataWarning"))
 
 
 @pytest.fixture(scope="session")

@@ -10,7 +10,7 @@ from raan.fit.card import model_card
 from raan.fit.families import choose_with_warnings
 from raan.fit.outcome import FILE, Outcome
 from raan.fit.words import inputs, title, verdict
-from raan.frontier.search import Points
+from raan.frontier.choice import Choice
 
 
 def test_an_outcome_is_itself_after_a_file(outcome, tmp_path):
@@ -19,7 +19,7 @@ def test_an_outcome_is_itself_after_a_file(outcome, tmp_path):
     assert (again.facts, again.rule, again.place) == (outcome.facts, outcome.rule, outcome.place)
     assert again.choices == outcome.choices
     assert np.array_equal(again.test, outcome.test)
-    assert np.array_equal(again.points.smoothed, outcome.points.smoothed)
+    assert np.array_equal(again.points.expected, outcome.points.expected)
     assert json.dumps(again.to_dict()) == json.dumps(outcome.to_dict())
     assert [str(claim) for claim in again.verdict.claims] == [str(claim) for claim in outcome.verdict.claims]
 
@@ -45,7 +45,7 @@ def test_the_choices_are_those_that_choose_makes(fitted):
 
 def test_the_choices_keep_the_baseline_where_choose_does(monkeypatch):
     assert any(choice.point for choice in made_up().choices)
-    monkeypatch.setattr(Points, "decide", lambda self, rule: 0)  # as where rows that did not choose show no gain
+    monkeypatch.setattr("raan.fit.outcome.choose", lambda points, rule: Choice(0))  # as where rows support none
     assert not any(choice.point for choice in made_up().choices)
 
 

@@ -19,7 +19,7 @@ def test_points_are_counted_against_another_familys_plain_model_as_a_loop_does(b
             decided = decide(judge.posterior, weights)
             counts, switched = np.zeros_like(found.counts[point]), np.zeros_like(found.switched[point])
             for row in range(judge.rows):
-                place = judge.part[row], judge.label[row], judge.group[row]
+                place = judge.label[row], judge.group[row]
                 counts[(*place, decided[row])] += 1
                 switched[place] += (decided[row] == judge.label[row]) != (other.plain[row] == judge.label[row])
             assert np.array_equal(found.counts[point], counts)
@@ -35,7 +35,7 @@ def test_the_choice_is_the_best_of_all_families_within_the_budget(families):
         demographic_parity_gap(frontier.plain.counts)
     )
     assert not frontier.switched[0].any()
-    assert np.array_equal(frontier.counts[0], reference.count(reference, slice(1))[0].counts[0].sum(0))
+    assert np.array_equal(frontier.counts[0], reference.count(reference, slice(1))[0].counts[0])
 
 
 def test_a_plain_model_more_accurate_by_chance_alone_does_not_replace_boosting(boosting):
@@ -47,11 +47,12 @@ def test_a_plain_model_more_accurate_by_chance_alone_does_not_replace_boosting(b
         posterior = judge.posterior.copy()
         posterior[wrong[:repaired]] = posterior[wrong[:repaired], ::-1]
         frontier = copy(boosting.frontier)
-        frontier.evaluation_ = replace(judge, posterior=posterior)
+        frontier.evaluation_ = replace(judge, posterior=posterior, reference=None)
         return replace(boosting, title="other", frontier=frontier)
 
     assert choose_family([boosting, other(0)])[0] is boosting
-    assert choose_family([boosting, other(1)])[0].title == "other"  # better in one row and worse in none
+    assert choose_family([boosting, other(1)])[0] is boosting  # better in one row
+    assert choose_family([boosting, other(2)])[0].title == "other"  # better in two, and worse in none
 
 
 @pytest.mark.parametrize("name", ["boosting", "logistic"])

@@ -9,52 +9,33 @@ from raan.frontier.decide import Evaluation, decide
 def rows(n=300, classes=2, groups=2, seed=0):
     rng = np.random.default_rng(seed)
     posterior = rng.dirichlet(np.ones(classes * groups), n).reshape(n, classes, groups)
-    return posterior, rng.integers(0, classes, n), rng.integers(-1, groups, n), rng.integers(0, 3, n)
+    return posterior, rng.integers(0, classes, n), rng.integers(-1, groups, n)
 
 
 @pytest.mark.parametrize(("classes", "groups"), [(2, 2), (2, 3), (3, 2)])
 def test_counts_and_switched_rows_are_those_of_a_loop_over_rows(classes, groups):
-    posterior, label, group, part = rows(classes=classes, groups=groups)
+    posterior, label, group = rows(classes=classes, groups=groups)
     weights = 1 + np.random.default_rng(1).normal(0, 1, (7, classes, groups))
-    counts, switched, _ = Evaluation(posterior, label, group, part, 3).count(weights)
+    counts, switched = Evaluation(posterior, label, group).count(weights)
     for place, w in enumerate(weights):
         expected, moved = np.zeros(counts.shape[1:]), np.zeros(switched.shape[1:])
-        for q, y, a, p in zip(posterior, label, group, part, strict=True):
+        for q, y, a in zip(posterior, label, group, strict=True):
             score = [sum(w[k, b] * q[k, b] for b in range(groups)) for k in range(classes)]
             plain = [sum(q[k, b] for b in range(groups)) for k in range(classes)]
             decided, before = score.index(max(score)), plain.index(max(plain))
-            expected[p, y, a, decided] += 1  # an attribute of -1 indexes the last slot
-            moved[p, y, a] += (decided == y) != (before == y)
+            expected[y, a, decided] += 1  # an attribute of -1 indexes the last slot
+            moved[y, a] += (decided == y) != (before == y)
         np.testing.assert_array_equal(counts[place], expected)
         np.testing.assert_array_equal(switched[place], moved)
 
 
-@pytest.mark.parametrize(("classes", "groups"), [(2, 3), (3, 2)])
-def test_smoothed_counts_have_rows_that_are_decided_as_the_posterior_expects(classes, groups):
-    posterior, label, group, part = rows(classes=classes, groups=groups)
-    weights = 1 + np.random.default_rng(1).normal(0, 1, (3, classes, groups))
-    counts, _, smoothed = Evaluation(posterior, label, group, part, 3).count(weights)
-    for place, w in enumerate(weights):
-        decided = decide(posterior, w)
-        expected = counts[place].copy()
-        for p, y, a in np.ndindex(3, classes, groups):
-            within = [(q[y, a], d) for q, d, own in zip(posterior, decided, part, strict=True) if own == p]
-            for k in range(classes):
-                share = sum(q for q, d in within if d == k) / sum(q for q, _ in within)
-                expected[p, y, a, k] += 100 / 3 * share  # a hundred rows in each cell
-        np.testing.assert_allclose(smoothed[place], expected, rtol=1e-12)
-
-
 def test_rows_switch_against_the_reference_that_is_given():
-    posterior, label, group, part = rows()
+    posterior, label, group = rows()
     reference = np.random.default_rng(5).integers(0, 2, len(label))
-    judge = Evaluation(posterior, label, group, part, 3, reference)
-    some = np.arange(0, 300, 2)
-    for each, chosen in ((judge, np.arange(300)), (judge.take(some), some)):
-        _, switched, _ = each.count(np.ones((1, 2, 2)))
-        plain = posterior.sum(2).argmax(1)
-        moved = sum((plain[r] == label[r]) != (reference[r] == label[r]) for r in chosen)
-        assert switched.sum() == moved
+    judge = Evaluation(posterior, label, group, reference)
+    plain = posterior.sum(2).argmax(1)
+    moved = sum((plain[r] == label[r]) != (reference[r] == label[r]) for r in range(len(label)))
+    assert judge.count(np.ones((1, 2, 2))).switched.sum() == moved
 
 
 def test_equal_weights_are_the_plain_classifier():
@@ -80,8 +61,8 @@ def test_weights_common_to_a_class_are_one_threshold():
 
 
 def test_many_weights_in_chunks_are_counted_as_few(monkeypatch):
-    posterior, label, group, part = rows()
-    judge = Evaluation(posterior, label, group, part, 3)
+    posterior, label, group = rows()
+    judge = Evaluation(posterior, label, group)
     weights = 1 + np.random.default_rng(0).normal(0, 1, (50, 2, 2))
     whole = judge.count(weights)
     monkeypatch.setattr("raan.frontier.decide.LARGEST", 2000)

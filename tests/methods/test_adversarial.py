@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from batches_of import first_step
 from raan.lab.methods.adversarial import adversary_loss, without_projection
 from raan.methods import Adversarial
-from raan.methods.terms import with_gradient
+from raan.methods.method import with_gradient
 from reference import methods as loops
 
 each_shape = pytest.mark.parametrize(("classes", "attributes"), [(2, 2), (3, 4)])

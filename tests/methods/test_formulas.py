@@ -10,11 +10,10 @@ from hypothesis import strategies as st
 
 from batches_of import first_step
 from problems import problem
-from raan.lab.methods.eor import score_gap
-from raan.lab.methods.hsic import hsic
+from raan.lab.methods.penalties import hsic, score_gap
 from raan.lab.methods.rnf import MIXTURES, SCATTER, partners
 from raan.methods import EOR, ERM, HSIC, IRM, RNF, GapPenalty, GroupDRO, GroupWeights, Reweighing
-from raan.methods.weighted import group_weights, independence_weights
+from raan.methods.erm import group_weights, independence_weights
 from reference import methods as loops
 from reference import neighbourhood as paper
 

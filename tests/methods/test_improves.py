@@ -27,10 +27,24 @@ class Start(NamedTuple):
     schedule: Schedule
 
     def second(self, method: Method | Refit, table: Table | None = None) -> Model:
-        return second_stage(method, self.model, table or self.table, self.rows, SEEDS, self.schedule).last
+        if table is not None:
+            return second_stage(method, self.model, table, self.rows, SEEDS, self.schedule).last
+        return trained(self, method)
 
     def test_logits(self, model: Model) -> torch.Tensor:
         return outputs(model, self.table, self.rows.test).logit
+
+
+TRAINED: dict[tuple[int, Method | Refit], tuple[Start, Model]] = {}
+
+
+def trained(start: Start, method: Method | Refit) -> Model:
+    """The model of a method's second stage, which several tests look at."""
+    key = id(start), method
+    if key not in TRAINED:
+        ended = second_stage(method, start.model, start.table, start.rows, SEEDS, start.schedule)
+        TRAINED[key] = start, ended.last  # the start too, so that no other one gets its id
+    return TRAINED[key][1]
 
 
 @cache

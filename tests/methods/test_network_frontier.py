@@ -11,7 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from raan import FairFrontier
-from raan.fairness.aims import AIMS
+from raan.fairness.measures import AIMS
 from raan.fairness.rule import BUDGETS
 from raan.lab.datasets.catalogue import DATA
 from raan.methods import METHODS
@@ -63,7 +63,7 @@ def test_its_decisions_are_those_of_the_door_on_the_same_posterior(trained):
                     np.testing.assert_array_equal(part[0, rule], chosen.predict_posterior(q))
 
 
-def test_its_largest_allowance_is_a_dial(trained):
+def test_it_decides_for_every_budget_up_to_the_largest(trained):
     problem, model, _ = trained
     rows, aims = problem.split.validation, len(AIMS)
     label = problem.table.label[rows[0]].numpy()
@@ -73,9 +73,7 @@ def test_its_largest_allowance_is_a_dial(trained):
         for most in (0.005, 1.0)
     )
     assert (len(usual), len(free)) == (3 * aims, (len(BUDGETS) + 1) * aims)
-    lost = [plain - (each == label).mean(-1).min() for each in (usual, free)]
-    assert lost[0] <= 0.005
-    assert lost[1] > 0.03  # at any accuracy, some aim costs more than the usual three points
+    assert plain - (usual == label).mean(-1).min() <= 0.005
 
 
 def test_its_points_are_its_decisions_counted_and_the_model_stays(trained):

@@ -154,7 +154,7 @@ def test_totals_of_ones_own_and_strength_hold_over_centroids_too():
 @pytest.mark.parametrize("tolerance", [0, -1, float("nan"), "low"])
 def test_a_tolerance_that_means_nothing_is_an_error(tolerance):
     z, y, a = crowd(100)
-    with pytest.raises(ValueError, match=r"tolerance is .*; expected None \(exact\), or a relative error"):
+    with pytest.raises(ValueError, match="The 'tolerance' parameter of aan_weights"):
         aan_weights(z, y, a, tolerance=tolerance)
 
 

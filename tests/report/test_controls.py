@@ -10,8 +10,8 @@ from outcomes import made_up
 from raan.fit.card import model_card
 from raan.report.content import Content
 from raan.report.model_page import model_page
+from raan.report.outline import latex_report, markdown_report
 from raan.report.page import page, write_figures
-from raan.report.text import latex_report, markdown_report
 from raan.text import replace_controls
 from report.records import as_records, explanation, line
 

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 
 from outcomes import made_up
-from raan.fairness.aims import AIMS
+from raan.fairness.measures import AIMS
 from raan.fairness.metrics import metrics
 from raan.report.groups import compare, count_people
 from raan.report.model_charts import TradeOffChart, importance_chart, score_charts
-from raan.report.model_page import model_page, write_model_page
-from raan.report.slider import make_slider
+from raan.report.model_page import make_slider, model_page, write_model_page
 from report.elements import Elements
 
 HOSTILE = "<script>window.hacked=1</script>\"'><img src=x onerror=window.hacked=1>$&%_#{}~^\\"
@@ -87,7 +86,7 @@ def test_the_slider_shows_what_choose_would_save(outcome):
         assert answer["point"] == choice.point
         asked = f"--aim {AIMS[choice.aim].option} --accuracy-drop {100 * choice.accuracy_drop:g}"
         assert answer["command"] == f"raan choose fair --out NEW {asked}" + (
-            " --no-floor" if guard == "free" else ""
+            " --no-guard" if guard == "free" else ""
         )
         cells = data["cells"][str(choice.point)]
         test = metrics(outcome.test[choice.point])
@@ -119,25 +118,27 @@ def test_people_are_counted_per_thousand_of_those_who_are_and_who_are_not(outcom
     female, male = count_people(outcome)
     counts, plain = outcome.test[outcome.place], outcome.test[0]
     more = 1000 * (counts[1, 0, 1] - plain[1, 0, 1]) / plain[1, 0].sum()
-    assert (female.group, female.moved[0].number) == ("Female", f"{more:.0f} more")
-    assert female.moved[0].what == "of 1,000 who are >50K are selected"
-    assert female.moved[0].tone == "gain"
+    (gained, what), _ = female["moved"]
+    assert (female["group"], gained.text) == ("Female", f"{more:.0f} more")
+    assert what == "of 1,000 who are >50K are selected"
+    assert gained.tone == "gain"
     wrongly = 1000 * (counts[0, 1, 1] - plain[0, 1, 1]) / plain[0, 1].sum()
-    assert (male.moved[1].number, male.moved[1].tone) == (f"{wrongly:.0f} more", "loss")
-    assert (male.moved[0].number, male.moved[0].sure[:13]) == ("as many", "within chance")
+    (alike, _), (lost, _) = male["moved"]
+    assert (lost.text, lost.tone) == (f"{wrongly:.0f} more", "loss")
+    assert (alike.text, alike.note[:13]) == ("as many", "within chance")
 
 
 def test_values_that_say_nothing_alone_are_shown_with_their_column():
     shown = made_up(("0", "1"), ("0", "1"), label="hired")
-    assert [each.group for each in compare(shown)[0].groups] == ["sex = 0", "sex = 1"]
-    assert count_people(shown)[0].moved[0].what == "of 1,000 with hired = 1 are selected"
+    assert [each["group"] for each in compare(shown)[0]["groups"]] == ["sex = 0", "sex = 1"]
+    assert count_people(shown)[0]["moved"][0][1] == "of 1,000 with hired = 1 are selected"
 
 
 def test_of_more_than_two_classes_each_ones_recall_is_shown():
     shown = made_up(("low", "middle", "high"), ("a", "b"))
-    titles = [rate.title for rate in compare(shown)]
+    titles = [rate["title"] for rate in compare(shown)]
     assert titles == ["recall of low", "recall of middle", "recall of high", "accuracy"]
-    assert [moved.what for moved in count_people(shown)[0].moved][2] == "of 1,000 who are high are predicted right"
+    assert [what for _, what in count_people(shown)[0]["moved"]][2] == "of 1,000 who are high are predicted right"
     assert 'id="scores"' not in model_page(shown, FAIR)
 
 

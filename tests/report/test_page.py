@@ -8,7 +8,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from raan.fairness.aims import AIMS
+from raan.fairness.measures import AIMS
 from raan.report.content import Content
 from raan.report.outline import outline
 from raan.report.page import page, write_page

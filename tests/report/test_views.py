@@ -9,6 +9,7 @@ import typer
 from outcomes import made_up, with_test
 from raan.cli.outcome import finish, summarise
 from raan.fairness.audit import audit_counts
+from raan.fairness.measures import Limit
 from raan.fairness.promise import Status
 from raan.fairness.rule import Rule
 from raan.fit.card import model_card
@@ -20,7 +21,7 @@ RULES = (
     Rule("equalized_odds", 0.005, 0.0),
     Rule("worst_group", 0.02, None),
     Rule("demographic_parity", 0.0, 0.01),
-    Rule("accuracy", 0.01, 0.0, limits=(("demographic_parity", 0.05),)),
+    Rule("accuracy", 0.01, 0.0, limits=(Limit.read("demographic_parity", "at most", 0.05),)),
 )
 
 

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from raan.lab.results.explanation import measure_mixing
 from raan.lab.study.study import Data, Entry, Stage, Study, StudyError
 from reproduce.figures.options import RepresentationOptions
-from reproduce.figures.representation import representation_content
+from reproduce.figures.representation import measure_mixing, representation_content
 
 pytestmark = pytest.mark.usefixtures("as_users_call")
 

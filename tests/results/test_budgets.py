@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 
-from raan.fairness.aims import AIMS
+from raan.fairness.measures import AIMS
 from raan.fairness.rule import Rule
 from raan.lab.results.summary import SWEPT, choose, comparisons, distinct, expected, only, spend, start
 from report.records import as_records, study

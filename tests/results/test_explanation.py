@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from raan.data.table import Table
-from raan.lab.results.explanation import describe_weights, map_embedding, measure_separability
+from raan.lab.study.explain import describe_weights, map_embedding, measure_separability
 from raan.reweighting.weights import aan_weights
 
 

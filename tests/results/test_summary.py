@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from raan.fairness.rule import LAST, Rule
-from raan.lab.results.summary import baseline, choose, comparisons, paired, start, varying
+from raan.lab.results.statistics import paired
+from raan.lab.results.summary import choose, comparisons, start, varying
 from report.records import as_records, line, study
 
 
@@ -78,7 +79,7 @@ def test_a_seed_that_some_candidate_lacks_is_left_out_and_told():
     assert (raan.seeds, raan.left_out) == ((0, 2), (1,))
     assert comparison.methods["Vanilla"].seeds == (0, 1, 2)
     assert comparison.unfinished == ("IRM",)
-    ours, theirs = choose(raan, comparison.rule), baseline(comparison)[1]
+    ours, theirs = choose(raan, comparison.rule), comparison.baseline
     held = paired(ours, theirs, lambda choice: choice.test.accuracy)
     by_hand = ours.test.accuracy - theirs.test.accuracy[[0, 2]]
     assert held.estimate.mean == pytest.approx(by_hand.mean().item())
@@ -90,7 +91,7 @@ def test_all_methods_of_a_seed_start_from_the_same_point_and_without_vanilla_it_
     (comparison,) = comparisons(as_records(lines))
     raan, dro = (start(paths).test.accuracy for paths in comparison.methods.values())
     np.testing.assert_allclose(raan, dro)
-    name, choice = baseline(comparison)
+    name, choice = comparison.against, comparison.baseline
     assert name == "plain training"
     np.testing.assert_allclose(choice.test.accuracy, raan)
 
@@ -107,7 +108,7 @@ def test_the_baseline_is_known_by_its_method_whatever_the_study_calls_it():
     ]
     (comparison,) = comparisons(as_records(lines))
     assert list(comparison.methods) == ["ERM", "Ours"]
-    name, choice = baseline(comparison)
+    name, choice = comparison.against, comparison.baseline
     assert name == "ERM"
     assert (
         choice.test.accuracy.tolist() == choose(comparison.methods["ERM"], comparison.rule).test.accuracy.tolist()
@@ -116,9 +117,9 @@ def test_the_baseline_is_known_by_its_method_whatever_the_study_calls_it():
 
 def test_of_several_plain_methods_the_one_of_that_name_is_the_baseline_or_none():
     both = [named("Vanilla", "Vanilla"), named("Slower", "Vanilla", 0, 1)]
-    assert baseline(comparisons(as_records(both[::-1]))[0])[0] == "Vanilla"
+    assert comparisons(as_records(both[::-1]))[0].against == "Vanilla"
     ablated = [named("Vanilla, rate 1", "Vanilla"), named("Vanilla, rate 2", "Vanilla", 0, 1), line("RAAN")]
-    assert baseline(comparisons(as_records(ablated))[0])[0] == "plain training"
+    assert comparisons(as_records(ablated))[0].against == "plain training"
 
 
 def test_data_sets_and_styles_are_apart_and_vanilla_comes_first():

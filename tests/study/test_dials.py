@@ -20,7 +20,7 @@ from raan.lab.study.plan import candidates, packs
 from raan.lab.study.run import run_study
 from raan.lab.study.study import StudyError, read_study
 from raan.methods import METHODS
-from raan.report.inputs import load
+from raan.report.content import load
 from raan.report.outline import outline
 
 STUDY = """
@@ -289,8 +289,8 @@ def test_plain_with_a_threshold_needs_no_groups_and_the_frontier_does():
 def test_the_report_shows_the_thresholds_and_no_path_of_training(finished):
     _, path = finished
     (section,) = outline(load([path])).sections
-    assert section.paths == []
-    assert section.chosen.header[3:5] == ("step", "threshold")
-    shown = {row[0].text: row[4].text for row in section.chosen.rows}
+    assert section["paths"] == []
+    assert section["chosen"].header[3:5] == ("step", "threshold")
+    shown = {row[0].text: row[4].text for row in section["chosen"].rows}
     assert 0 < float(shown["Plain + threshold"]) < 1
-    assert any("is a hyperparameter of every method" in note for note in section.caveats)
+    assert any("is a hyperparameter of every method" in note for note in section["caveats"])

@@ -6,15 +6,14 @@ import pytest
 
 from raan.fairness.rule import Rule
 from raan.lab.datasets.catalogue import DATA
-from raan.lab.results.explanation import describe_weights
 from raan.lab.results.records import explanation_of, read
 from raan.lab.results.summary import choose, comparisons
-from raan.lab.study.explain import explain_results
+from raan.lab.study.explain import describe_weights, explain_results
 from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import mlp, outputs
-from raan.report.inputs import load
+from raan.report.content import load
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 

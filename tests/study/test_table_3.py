@@ -8,8 +8,8 @@ from raan.lab.datasets.comments import MENTIONED
 from raan.lab.studies import find
 from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
-from raan.report.inputs import load
-from raan.report.outline import readings_of
+from raan.report.content import load
+from raan.report.outline import comparisons_of
 
 STUDY = find("table-3-civil-comments")
 
@@ -41,9 +41,9 @@ def test_it_runs_on_civil_comments_once_its_file_is_there(folder):
     outcome = run_study(study, folder / f"{study.name}.jsonl.gz")
     assert outcome.complete
     content = load([folder / STUDY.name], folder)
-    readings = readings_of(content)
-    assert [reading.comparison.data for reading in readings] == ["Black", "Muslim", "NeuroDiv", "LGBTQ"]
-    for reading in readings:
-        assert {"ERM", "IRM", "GroupDRO", "SCRAAN"} <= {*reading.chosen}
+    comparisons = comparisons_of(content)
+    assert [comparison.data for comparison in comparisons] == ["Black", "Muslim", "NeuroDiv", "LGBTQ"]
+    for comparison in comparisons:
+        assert {"ERM", "IRM", "GroupDRO", "SCRAAN"} <= {*comparison.chosen}
         for metric in ("accuracy", "worst_group_accuracy", "equalized_odds_gap"):
-            assert (reading.comparison.data, "adam", "SCRAAN", metric) in content.paper
+            assert (comparison.data, "adam", "SCRAAN", metric) in content.paper

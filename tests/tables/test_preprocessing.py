@@ -170,7 +170,7 @@ def test_missing_columns_are_all_named_with_what_is_there_instead() -> None:
 def test_an_unknown_category_is_zeros_where_nothing_was_pooled_and_is_warned_of() -> None:
     frame = FRAME.assign(job="pilot")
     with pytest.warns(
-        DataWarning, match="'job' has a category that no training row had in 6 of 6 rows, such as 'pilot'"
+        DataWarning, match=r"'job' has categories that no training row had in 6 of 6 rows: 'pilot' \(6 rows\)"
     ):
         features = fitted().transform(frame)
     assert features[:, 2:6].tolist() == [[0] * 4] * 6
@@ -180,9 +180,7 @@ def test_an_unknown_category_is_other_where_some_were_pooled() -> None:
     frame = pd.DataFrame({"job": ["a"] * 6 + ["b"]})
     with pytest.warns(DataWarning, match="pooled"):
         preprocessing = Preprocessing.fit(frame, rules=Rules(rare=5))
-    with pytest.warns(
-        DataWarning, match="'job' has a category that no training row had in 1 of 3 rows, such as 'z'"
-    ):
+    with pytest.warns(DataWarning, match="'job' has categories that no training row had in 1 of 3 rows: 'z'"):
         features = preprocessing.transform(pd.DataFrame({"job": ["z", "b", None]}))
     assert features.tolist() == [[0, 1], [0, 1], [0, 0]]
 
@@ -258,16 +256,44 @@ def test_what_went_through_json_gives_identical_features(numbers: list[float], w
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"version": 3}, "has version 3; expected 2"),
+        ({"version": 2}, "has version 2; expected 3; fit the model again"),
         ({"columns": []}, "has no columns"),
         ({"columns": None}, "cannot be read: TypeError"),
         ({"columns": [{"type": "number"}]}, "cannot be read: KeyError: 'column'"),
         (
-            {"columns": [dict(type="number", column="x", median=0, mean=0, scale=0, indicator=False)]},
+            {
+                "columns": [
+                    dict(
+                        type="number",
+                        column="x",
+                        median=0,
+                        mean=0,
+                        scale=0,
+                        low=0,
+                        high=1,
+                        absent=0,
+                        indicator=False,
+                    )
+                ]
+            },
             "'x' has .*; expected finite numbers and a scale above 0",
         ),
         (
-            {"columns": [dict(type="number", column="x", median="nan", mean=0, scale=1, indicator=False)]},
+            {
+                "columns": [
+                    dict(
+                        type="number",
+                        column="x",
+                        median="nan",
+                        mean=0,
+                        scale=1,
+                        low=0,
+                        high=1,
+                        absent=0,
+                        indicator=False,
+                    )
+                ]
+            },
             "'x' has .*; expected finite numbers and a scale above 0",
         ),
     ],

@@ -6,7 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from raan.training.decided import Rows, count_at, count_decisions, decide_at_thresholds, margins, threshold_grid
+from raan.training.evaluate import Rows, count_at, count_decisions, decide_at_thresholds, margins, threshold_grid
 
 
 def drawn(seed, runs=2, rows=40, classes=2, attributes=2, ties=False):

@@ -8,11 +8,13 @@ from typing import Annotated
 import typer
 
 from raan.cli.audit import audit
+from raan.cli.certify import certify
 from raan.cli.choose import choose
 from raan.cli.console import SeveralValues, run
 from raan.cli.data import data_app
 from raan.cli.demo import demo
 from raan.cli.fit import fit
+from raan.cli.measures import measures
 from raan.cli.methods import methods
 from raan.cli.predict import predict
 from raan.cli.report import report
@@ -36,8 +38,10 @@ app.command(cls=SeveralValues, help=_help(fit))(fit)
 app.command(cls=SeveralValues, help=_help(choose))(choose)
 app.command(cls=SeveralValues, help=_help(predict))(predict)
 app.command(cls=SeveralValues, help=_help(audit))(audit)
+app.command(cls=SeveralValues, help=_help(certify))(certify)
 app.command(cls=OptionalAddress, help=_help(study))(study)
 app.command(help=_help(report))(report)
+app.command(help=_help(measures))(measures)
 app.command(help=_help(methods))(methods)
 app.command(help=_help(demo))(demo)
 app.add_typer(data_app, name="data")

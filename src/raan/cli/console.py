@@ -3,6 +3,7 @@
 Exit codes: 0 done, 1 a declared limit was exceeded, 2 wrong input, 130 interrupted, 143 terminated.
 """
 
+import json
 import signal
 import sys
 import threading
@@ -14,15 +15,27 @@ from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn
+from rich.segment import Segment
 from rich.text import Text
 from typer.core import TyperCommand
 
 from raan.errors import in_shell, spell
+from raan.text import escape_controls, replace_controls
 
-console = Console()
+
+class SafeConsole(Console):
+    """A console that shows control characters in users' text as U+FFFD, which the terminal does not obey."""
+
+    def render(self, renderable: Any, options: Any = None) -> Iterator[Segment]:
+        """Render as rich does, and replace control characters in all text; rich's own sequences are no text."""
+        for text, style, control in super().render(renderable, options):
+            yield Segment(text if control else replace_controls(text), style, control)
+
+
+console = SafeConsole()
 """Results go to standard output; rich drops colours and boxes' glitter by itself when that is not a terminal."""
 
-errors = Console(stderr=True)
+errors = SafeConsole(stderr=True)
 """Errors, warnings and progress go to standard error, so that results can be piped."""
 
 EXPECTED = (ValueError, TypeError, OSError, ImportError, MemoryError)
@@ -40,7 +53,10 @@ def run(app: Callable[[], Any]) -> None:
         except EXPECTED as error:
             if "--debug" in sys.argv:
                 raise
-            _announce("error:", "bold red", spell(error, in_shell()) or type(error).__name__)
+            text = spell(error, in_shell())
+            if isinstance(error, OSError) and error.filename is not None and error.strerror:
+                text = f"{error.filename}: {error.strerror}"  # without the number, and without a second name
+            _announce("error:", "bold red", text or type(error).__name__)
             sys.exit(2)
 
 
@@ -86,6 +102,11 @@ def naming(renamed: Mapping[str, str]) -> Iterator[None]:
         raise CommandError(spell(error, in_shell(renamed))) from error
 
 
+def write_json(value: Any) -> None:
+    """Write one line of JSON to standard output, its control characters escaped."""
+    sys.stdout.write(escape_controls(json.dumps(value, ensure_ascii=False)) + "\n")
+
+
 def note(text: str) -> None:
     """Say something that the user should know, on standard error."""
     _announce("note:", "bold yellow", spell(text, in_shell()))
@@ -110,11 +131,38 @@ def warnings_as_notes(quiet: bool = False) -> Iterator[None]:
                 note(text)
 
 
+PANELS = {
+    name: panel
+    for panel, names in {
+        "Required": "label attribute out",
+        "What is fair": "aim accuracy_drop performance cost max_drop positive worst_group_drop guard no_floor "
+        "confidence at_most at_least",
+        "Texts and images": "text image image_folder text_encoder image_encoder",
+        "Training and output": "minutes seed force as_json quiet strict help",
+        "Data": "test ignore weight person category missing max_rows keep_attribute delimiter encoding decimal "
+        "merge_spellings",
+    }.items()
+    for name in names.split()
+}
+"""Under which heading `--help` shows an option; others are under "Options"."""
+
+
 class SeveralValues(TyperCommand):
     """A command whose repeatable options take several values at once: `--attribute sex race`.
 
-    Words after such an option's value are more of its values, once all of the command's arguments are there.
+    Words after such an option's value are more of its values, once all of the command's arguments are there. Its
+    help shows the options by topic.
     """
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """The parameters, each option with its panel; flags have no value to name."""
+        params: list[Any] = super().get_params(ctx)
+        for param in params:
+            if param.param_type_name == "option":
+                panel = PANELS.get(str(param.name))
+                param.rich_help_panel = panel if panel != "Required" or param.required else None
+                param.metavar = " " if param.is_flag else param.metavar
+        return params
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The arguments with the option before each of its values, as they would be parsed anyway."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
@@ -15,39 +15,45 @@ from raan.cli.console import errors, progress_bar, show_columns, time_bar
 from raan.cli.options import (
     AccuracyDrop,
     AimOption,
+    CostOption,
     Data,
     Decimal,
     Delimiter,
     Encoding,
+    Guard,
     ImageEncoder,
     ImageFolder,
     Json,
+    MaxDropOption,
+    MergeSpellings,
     NoFloor,
+    PerformanceOption,
+    Positive,
     Quiet,
     TextEncoder,
     WorstGroupDrop,
+    read_performance,
     read_share,
 )
 from raan.cli.outcome import command, finish, reserve_folder, write
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
-
-if TYPE_CHECKING:
-    from raan.fit.fit import Fit, FitOptions, Source
-    from raan.tables.load import Loaded
-    from raan.tables.media import Media
-    from raan.tables.read import Layout
 
 
 def fit(
     data: Data,
     label: Annotated[str, typer.Option(metavar="COL", help="The column to predict.")],
     attribute: Annotated[
-        list[str], typer.Option(metavar="COL [COL ...]", help="The column of the groups; several are crossed.")
+        list[str], typer.Option(metavar="COL ...", help="The column of the groups; several are crossed.")
     ],
     out: Annotated[Path, typer.Option(metavar="DIR", help="The folder to write, new or empty.")],
     aim: Annotated[Any, AimOption] = "equalized-odds",
     accuracy_drop: Annotated[float, AccuracyDrop] = 100 * ACCURACY_DROP,
+    performance: Annotated[Any, PerformanceOption] = None,
+    cost: Annotated[list[str] | None, CostOption] = None,
+    max_drop: Annotated[float | None, MaxDropOption] = None,
+    positive: Annotated[str | None, Positive] = None,
     worst_group_drop: Annotated[float, WorstGroupDrop] = 0.0,
+    guard: Annotated[str, Guard] = "worst",
     no_floor: NoFloor = False,
     confidence: Annotated[
         float,
@@ -68,12 +74,21 @@ def fit(
     image_encoder: ImageEncoder = None,
     minutes: Annotated[
         float,
-        typer.Option(min=0.05, help="Roughly how long training may take; embedding is done once, before it."),
+        typer.Option(
+            min=0.05, metavar="N", help="Roughly how long training may take; embedding is done once, before it."
+        ),
     ] = 5.0,
-    seed: Annotated[int, typer.Option(min=0, help="The seed of the split and of training.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, metavar="N", help="The seed of the split and of training.")] = 0,
     ignore: Annotated[
         list[str] | None,
         typer.Option(metavar="COL", help="A column to leave out, or a pattern such as 'date*'."),
+    ] = None,
+    weight: Annotated[
+        str | None,
+        typer.Option(metavar="COL", help="What each row counts, such as survey weights; no feature."),
+    ] = None,
+    person: Annotated[
+        str | None, typer.Option(metavar="COL", help="Whose row it is, where people have several; no feature.")
     ] = None,
     category: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="A column whose numbers are categories.")
@@ -91,19 +106,21 @@ def fit(
     delimiter: Delimiter = None,
     encoding: Encoding = "utf-8",
     decimal: Decimal = ".",
+    merge_spellings: MergeSpellings = False,
     force: Annotated[bool, typer.Option("--force", help="Replace the folder if raan fit wrote it.")] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Fit a fairer model to a table, and its whole trade-off; save model, baseline, report and model card.
 
+    Example: raan fit people.csv --label hired --attribute sex --out fair
+
     Gradient boosting and logistic regression under FairFrontier are fitted in folds, and evaluated on rows that
-    they have not seen. The model that is saved is the best
-    for the aim among the points that lose at most --accuracy-drop points against the most accurate plain model,
-    and do not lower the accuracy of the worst-served (class, group); if there is none, it is the plain model
-    itself. Other groups may lose, and the report shows which. Test rows are for the report
-    alone: if they contradict what was promised, title, report and exit code say so. `raan choose` gives another
-    point without training.
+    they have not seen. The model that is saved is the best for the aim among the points that lose at most
+    --accuracy-drop points against the most accurate plain model, and do not lower the accuracy of the worst-served
+    (class, group); if there is none, it is the plain model itself. Other groups may lose, and the report shows
+    which. Test rows are for the report alone: if they contradict what was promised, title, report and exit code
+    say so. `raan choose` gives another point without training.
 
     Columns of --text and --image are embedded by a fixed model, once: what was embedded before is kept in raan's
     cache. Other columns are used too. A missing text is an empty one; a missing image is an error.
@@ -118,61 +135,54 @@ def fit(
     ):
         with _until_interrupted(), progress_bar(quiet) as bar:
             bar.add_task("reading", total=None)
+            from raan.fairness.counts import MIN_CHOSEN
+            from raan.fit.clock import Clock
             from raan.fit.fit import FitOptions, Source
+            from raan.fit.fit import fit as fit_all
+            from raan.tables.columns import MISSING
+            from raan.tables.load import from_frame
             from raan.tables.media import Media
+            from raan.tables.preprocess import Rules
             from raan.tables.read import Layout
 
-            layout = Layout(delimiter, encoding, decimal)
             columns = tuple(text or ()), tuple(image or ())
-            media = Media(*columns, text_encoder, image_encoder, image_folder, show_columns(bar))
-            read = (data, label, attribute, ignore, category, missing, keep_attribute, test, seed, layout)
-            loaded = _read(*read, max_rows, media)
+            words = (*MISSING, *(missing or ()))
+            loaded = from_frame(
+                data,
+                label,
+                attribute,
+                ignore=ignore or (),
+                weight=weight,
+                person=person,
+                types=dict.fromkeys(category or (), "category"),
+                keep_attribute=keep_attribute,
+                test=test,
+                seed=seed,
+                rules=Rules(missing=words, min_cell_rows=MIN_CHOSEN, merge_spellings=merge_spellings),
+                layout=Layout(delimiter, encoding, decimal),
+                max_rows=max_rows,
+                media=Media(*columns, text_encoder, image_encoder, image_folder, show_columns(bar)),
+            )
+        # Explaining and writing takes the longer, the longer reading took: the table, or the machine, is the same.
+        # What embedding took is not of the user's minutes: it is done once.
+        read = monotonic() - begun - loaded.embedding_seconds
+        floor = None if no_floor else worst_group_drop / 100
+        asked = read_performance(performance, cost, max_drop)
+        options = FitOptions(
+            *(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed, guard),
+            **asked,
+            pos_label=positive,
+        )
+        kept_back = min(2 + 0.05 * options.seconds + 2 * read, 0.3 * options.seconds)
         with time_bar(quiet) as show_time:
-            floor = None if no_floor else worst_group_drop / 100
-            options = FitOptions(aim.key, accuracy_drop / 100, floor, confidence, 60 * minutes, seed)
-            source = Source(data.name, label, attribute, command())
             with _until_interrupted():
-                found = _fit(loaded, options, source, begun, show_time)
+                clock = Clock(options.seconds - read - kept_back, show_time)
+                found = fit_all(loaded, options, clock, Source(data.name, label, attribute, command()))
             show_time("writing", 1, 1)
             write(found.outcome, found.model, found.baseline.save, folder, out)
     facts = found.outcome.facts
     notes = [*facts.warnings, *facts.notes]
     finish(found.outcome, out, notes, monotonic() - begun, as_json=as_json, quiet=quiet)
-
-
-def _read(
-    data: Path,
-    label: str,
-    attribute: list[str],
-    ignore: list[str] | None,
-    category: list[str] | None,
-    missing: list[str] | None,
-    keep_attribute: bool,
-    test: Path | None,
-    seed: int,
-    layout: Layout,
-    max_rows: int | None,
-    media: Media,
-) -> Loaded:
-    from raan.fairness.counts import MIN_CHOSEN
-    from raan.tables.columns import MISSING
-    from raan.tables.load import from_frame
-    from raan.tables.preprocess import Rules
-
-    return from_frame(
-        data,
-        label,
-        attribute,
-        ignore=ignore or (),
-        types=dict.fromkeys(category or (), "category"),
-        keep_attribute=keep_attribute,
-        test=test,
-        seed=seed,
-        rules=Rules(missing=(*MISSING, *(missing or ())), min_cell_rows=MIN_CHOSEN),
-        layout=layout,
-        max_rows=max_rows,
-        media=media,
-    )
 
 
 @contextmanager
@@ -183,21 +193,3 @@ def _until_interrupted() -> Iterator[None]:
     except KeyboardInterrupt:
         errors.print("Interrupted before there was a model: nothing is written.")
         raise typer.Exit(130) from None
-
-
-def _fit(
-    loaded: Loaded,
-    options: FitOptions,
-    source: Source,
-    begun: float,
-    show_time: Callable[[str, float, float], None],
-) -> Fit:
-    """All that can be trained in what is left of the time, some of it kept back for the report."""
-    from raan.fit.clock import Clock
-    from raan.fit.fit import fit as fit_all
-
-    # Explaining and writing takes the longer, the longer reading took: the table, or the machine, is the same.
-    # What embedding took is not of the user's minutes: it is done once.
-    read = monotonic() - begun - loaded.embedding_seconds
-    kept_back = min(2 + 0.05 * options.seconds + 2 * read, 0.3 * options.seconds)
-    return fit_all(loaded, options, Clock(options.seconds - read - kept_back, show_time), source)

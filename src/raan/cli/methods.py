@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, fields
-from enum import Enum
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
@@ -40,7 +38,8 @@ def methods(as_json: Annotated[bool, typer.Option("--json", help="Print JSON, fo
 
 
 def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
-    """A method in dicts, lists, strings and numbers."""
+    """Return a method in dicts, lists, strings and numbers."""
+    from raan.lab.study.plan import to_plain
     from raan.methods import grid
 
     grids = grid(method)
@@ -51,8 +50,8 @@ def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
         "group_information": asdict(method.group_use),
         "hyperparameters": {
             field.name: {
-                "value": _plain(getattr(method, field.name)),
-                "default": _plain(field.default),
+                "value": to_plain(getattr(method, field.name)),
+                "default": to_plain(field.default),
                 "grid": list(grids.get(field.name, ())),
             }
             for field in fields(cast(Any, method))
@@ -60,15 +59,8 @@ def _entry(name: str, method: Method | Refit) -> dict[str, Any]:
     }
 
 
-def _plain(value: Any) -> Any:
-    """A value that JSON knows; infinity is the string "inf"."""
-    if isinstance(value, Enum):
-        return value.value
-    return "inf" if isinstance(value, float) and math.isinf(value) else value
-
-
 def _table(entries: Sequence[Mapping[str, Any]]) -> Table:
-    """The methods as a table, one setting a line; those neither tuned nor changed are left out."""
+    """Return the methods as a table, one setting a line; those neither tuned nor changed are left out."""
     from rich.table import Table
 
     table = Table("method", "debiases", "uses of groups", "settings")

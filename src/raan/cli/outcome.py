@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shlex
 import sys
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from raan.cli.console import console, note
+from raan.cli.console import console, note, write_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -71,24 +70,26 @@ def summarise(outcome: Outcome, out: Path, seconds: float) -> dict[str, Any]:
 def finish(
     outcome: Outcome, out: Path, notes: Sequence[str], seconds: float, *, as_json: bool, quiet: bool
 ) -> None:
-    """Print the outcome, and exit with code 1 if test rows contradict it."""
+    """Print the outcome, and exit with code 1 if test rows contradict it or it is nearly constant."""
     if as_json:
-        sys.stdout.write(json.dumps(summarise(outcome, out, seconds), ensure_ascii=False) + "\n")
+        write_json(summarise(outcome, out, seconds))
     elif not quiet:
         _show(outcome, out, notes)
-    if outcome.contradicted:
+    if outcome.contradicted or outcome.constant:
         raise typer.Exit(CONTRADICTED)
 
 
 def _show(outcome: Outcome, out: Path, notes: Sequence[str]) -> None:
-    """Print notes, the table, the same in words, where the files are, and what may be done next."""
+    """Print the verdict with who gains and loses, the table, notes, where the files are, and what may be next."""
     from raan.fit.words import inputs, verdict
 
+    for text in verdict(outcome):
+        console.print(text, markup=False, highlight=False)
+    console.print(_table(outcome))
+    for text in inputs(outcome):
+        console.print(text, markup=False, highlight=False)
     for text in notes:
         note(text)
-    console.print(_table(outcome))
-    for text in (*verdict(outcome), *inputs(outcome)):
-        console.print(text, markup=False, highlight=False)
     files = {"model": "model", "baseline": "plain", "report": "report.html", "model card": "model-card.md"}
     for what, name in files.items():
         console.print(f"{what + ':':<12}{out / name}", **PLAIN)
@@ -101,15 +102,15 @@ def _table(outcome: Outcome) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    from raan.fairness.aims import MEASURES
     from raan.fit.words import group_accuracies
 
     table = Table(title="test rows (%)", title_justify="left")
     table.add_column("")
     for head in (f"plain: {outcome.facts.plain_method}", f"saved: {outcome.method}"):
         table.add_column(Text(head), justify="right")
-    for measure in MEASURES:
-        table.add_row(measure.title, *(f"{100 * float(measure.of(each)):.1f}" for each in outcome.on_test))
+    for measure in outcome.rule.measures:
+        found = (float(measure(outcome.test[place])) for place in (0, outcome.place))
+        table.add_row(measure.title, *(f"{100 * x:.1f}" if measure.unit else f"{x:.3g}" for x in found))
     table.add_section()
     plain, chosen = (group_accuracies(outcome, place) for place in (0, outcome.place))
     for group in plain:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import sys
 import warnings
 from enum import StrEnum
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from raan.cli.console import errors, note, progress_bar, show_columns
+from raan.cli.console import errors, note, progress_bar, show_columns, write_json
 from raan.cli.options import (
     Data,
     Delimiter,
@@ -20,8 +18,10 @@ from raan.cli.options import (
     ImageFolder,
     Json,
     Quiet,
+    Strict,
     TextEncoder,
 )
+from raan.errors import InputError, Message, Option
 
 if TYPE_CHECKING:
     from raan.fit.classifier import TableClassifier
@@ -50,6 +50,7 @@ def predict(
     decimal: Annotated[
         str | None, typer.Option(help="What marks decimals in a text file; by default, what did in training.")
     ] = None,
+    strict: Strict = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -59,6 +60,9 @@ def predict(
     classes and groups: its prediction need not be the most probable class. DIR/plain is the baseline model. Texts
     and images are embedded by the encoder that the model was fitted with; one that was a folder has to be named
     again.
+
+    A note says how the rows differ from the training rows: new categories, numbers far out of range, many more
+    missing values. With --strict these are errors, and nothing is written.
 
     Exit codes: 0 done, 2 wrong input, 130 interrupted; the output is written whole, or not at all.
     """
@@ -72,7 +76,9 @@ def predict(
         bar.update(task, description="predicting")
         mark = model.preprocessing.decimal if decimal is None else decimal
         source = open_source(data, Layout(delimiter, encoding, mark))
-        kept = [name for name in source.names if name] if keep is Keep.all else list(id_columns or ())
+        kept = (
+            [name for name in source.names if name] if keep is Keep.all else list(dict.fromkeys(id_columns or ()))
+        )
         with warnings.catch_warnings(), open_writer(out, data) as write:
             warnings.simplefilter("ignore")
             bar.update(task, total=source.total)
@@ -82,18 +88,28 @@ def predict(
                 image_folder=image_folder,
                 progress=show_columns(bar),
             )
-            rows, notes = predict_file(
-                model, source, kept, write, lambda done: bar.update(task, completed=done), media
-            )
-    _conclude(notes, rows, out, as_json, quiet)
+            drift = predict_file(model, source, kept, write, lambda done: bar.update(task, completed=done), media)
+            if strict and drift.notes:
+                rows = Message("rows like the training rows, as ", Option("strict"), " asks")
+                raise InputError(str(data), f"differs from the training rows: {'; '.join(drift.notes)}", rows)
+    notes, to_stdout = [*drift.notes, *getattr(write, "notes", ())], str(out) == "-"
+    if as_json and not to_stdout:
+        found = [{name: value for name, value in each._asdict().items() if name != "text"} for each in drift.found]
+        write_json({"out": str(out), "rows": drift.rows, "notes": notes, "drift": found})
+    elif not quiet:  # on standard error, since the predictions may go to standard output
+        for text in notes:
+            note(text)
+        if not to_stdout:
+            errors.print(f"{drift.rows:,} rows predicted: {out}", markup=False, highlight=False, soft_wrap=True)
 
 
 def _model(folder: Path) -> TableClassifier:
     """The model of a folder of `raan fit`, or of the folder `model` within it."""
     from raan.fit.classifier import TableClassifier
     from raan.io import load
+    from raan.io.files import inside
 
-    inner = folder / "model"
+    inner = inside(folder, "model")
     model = load(inner if inner.is_dir() else folder)
     if not isinstance(model, TableClassifier):
         raise ValueError(
@@ -101,15 +117,3 @@ def _model(folder: Path) -> TableClassifier:
             "`raan fit` wrote. In Python raan.load(...).predict(X) takes features"
         )
     return model
-
-
-def _conclude(notes: list[str], rows: int, out: Path, as_json: bool, quiet: bool) -> None:
-    """Print what was done, on standard error where the predictions go to standard output."""
-    to_stdout = str(out) == "-"
-    if as_json and not to_stdout:
-        sys.stdout.write(json.dumps({"out": str(out), "rows": rows, "notes": notes}, ensure_ascii=False) + "\n")
-    elif not quiet:
-        for text in notes:
-            note(text)
-        if not to_stdout:
-            errors.print(f"{rows:,} rows predicted: {out}", markup=False, highlight=False, soft_wrap=True)

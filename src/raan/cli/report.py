@@ -15,7 +15,7 @@ from raan.cli.options import AccuracyDrop, AimOption
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from raan.fairness.aims import Aim
+    from raan.fairness.measures import Measure
     from raan.fairness.rule import Rule
     from raan.report.content import Content
 
@@ -54,7 +54,7 @@ def report(
         _report_model(results[0], out, form, quiet)
         return
     with waiting("reading the results", quiet):
-        from raan.report.inputs import load
+        from raan.report.content import load
         from raan.report.page import write_figures
 
         content = load(results)
@@ -95,7 +95,7 @@ def _report_model(folder: Path, out: Path | None, form: Format, quiet: bool) -> 
         console.print(f"{title(outcome)}\nWritten: {path}", markup=False, highlight=False)
 
 
-def _rule(own: Rule, aim: Aim | None, accuracy_drop: float | None) -> Rule:
+def _rule(own: Rule, aim: Measure | None, accuracy_drop: float | None) -> Rule:
     """The rule asked for; what was not asked for is as in the results."""
     from dataclasses import replace
 
@@ -104,7 +104,7 @@ def _rule(own: Rule, aim: Aim | None, accuracy_drop: float | None) -> Rule:
 
 
 def _command(
-    results: Sequence[Path], out: Path | None, form: Format, aim: Aim | None, accuracy_drop: float | None
+    results: Sequence[Path], out: Path | None, form: Format, aim: Measure | None, accuracy_drop: float | None
 ) -> str:
     """The command that writes the same report."""
     options = {"--out": out, "--format": None if form is Format.HTML else form, "--aim": aim and aim.option}
@@ -122,7 +122,7 @@ def _write(content: Content, form: Format, out: Path | None) -> list[Path]:
         write_page(content, path)
         return [path]
     from raan.io.files import write_text
-    from raan.report.text import latex_report, markdown_report
+    from raan.report.outline import latex_report, markdown_report
 
     text = markdown_report(content) if form is Format.MD else latex_report(content)
     if out is None:
@@ -135,12 +135,12 @@ def _write(content: Content, form: Format, out: Path | None) -> list[Path]:
 def _say(content: Content, written: Sequence[Path], drawn: int, folder: Path | None) -> None:
     """What was written, and the first thing it says."""
     from raan.cli.console import errors
-    from raan.report.outline import readings_of
+    from raan.report.outline import comparisons_of
     from raan.report.words import headline
 
     for note in content.notes:
         errors.print(note, markup=False, highlight=False)
-    for reading in readings_of(content):
-        console.print(f"{reading.name}: {headline(reading)}", markup=False, highlight=False)
+    for comparison in comparisons_of(content):
+        console.print(f"{comparison.name}: {headline(comparison)}", markup=False, highlight=False)
     files = [*map(str, written), *([f"{drawn} figures in {folder}"] if drawn else [])]
     console.print(f"Written: {', '.join(files)}", markup=False, highlight=False)

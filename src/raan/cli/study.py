@@ -14,8 +14,12 @@ from raan.cli.console import console, errors, progress_bar, waiting, warnings_as
 from raan.errors import needing
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from raan.lab.results.summary import Comparison
     from raan.lab.study.run import Completion
     from raan.lab.study.study import Study
+    from raan.report.content import Paper
 
 
 def study(
@@ -126,32 +130,42 @@ def _show_plan(plan: Study, path: Path, workers: int, as_json: bool) -> None:
     )
 
 
-def _show_completion(plan: Study, completion: Completion) -> None:
-    """Show a table for each data set and style, and how to see more."""
+def show_comparisons(comparisons: Sequence[Comparison], paper: Paper | None = None) -> None:
+    """Print a table for each data set and style, the conditions of its runs, and the main result in words."""
     from rich.table import Table
     from rich.text import Text
 
-    from raan.lab.results.records import read
     from raan.lab.results.summary import describe_conditions
-    from raan.lab.study.plan import view
-    from raan.report.content import Content
-    from raan.report.outline import readings_of
     from raan.report.sheets import key_table
-    from raan.report.words import headline
+    from raan.report.words import headline, significance
 
-    records = view(read(completion.path), plan)
-    for reading in readings_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)):
-        sheet = key_table(reading, plan.paper)
-        title = Text(f"{reading.name}: test rows, mean ± standard deviation over seeds")
+    for comparison in comparisons:
+        sheet = key_table(comparison, paper)
+        title = Text(f"{comparison.name}: test rows, mean ± standard deviation over seeds")
         grid = Table(title=title, title_justify="left")
         for column, name in enumerate(sheet.header):
             grid.add_column(Text(name), justify="right" if sheet.is_number(column) else "left")
         for row in sheet.rows:
             grid.add_row(*(Text(cell.text, style="bold" if cell.best else "") for cell in row))
         console.print(grid)
-        for line in describe_conditions(reading.comparison.records):
+        for line in describe_conditions(comparison.records):
             console.print(line, highlight=False, markup=False)
-        console.print(f"{reading.name}: {headline(reading)}\n", highlight=False, markup=False)
+        console.print(
+            f"{comparison.name}: {headline(comparison)} {significance(comparison)}\n",
+            highlight=False,
+            markup=False,
+        )
+
+
+def _show_completion(plan: Study, completion: Completion) -> None:
+    """Show the tables of the study, and how to see more."""
+    from raan.lab.results.records import read
+    from raan.lab.study.plan import view
+    from raan.report.content import Content
+    from raan.report.outline import comparisons_of
+
+    records = view(read(completion.path), plan)
+    show_comparisons(comparisons_of(Content(plan.title, records, paper=plan.paper, rule=plan.select)), plan.paper)
     diverged = f", {completion.diverged:,} of them diverged" if completion.diverged else ""
     console.print(
         f"{plan.title}: {completion.finished:,} of {completion.planned:,} runs{diverged}, in {completion.path}",

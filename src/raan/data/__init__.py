@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from raan.data.download import CorruptData, DataUnavailable
     from raan.data.embed import embed_once, embed_texts
     from raan.data.table import Table
+    from raan.errors import DataWarning
     from raan.lab.datasets.adult import Adult, adult, load_adult
     from raan.lab.datasets.celeba import Celeba, celeba
     from raan.lab.datasets.comments import Comments, civil_comments, measuring_hate_speech
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from raan.lab.datasets.toy import toy
     from raan.tables.load import Loaded, from_frame
     from raan.tables.media import Media
-    from raan.tables.preprocess import DataWarning, Preprocessing, Rules
+    from raan.tables.preprocess import Preprocessing, Rules
     from raan.tables.read import Layout
 
 __all__ = [
@@ -67,7 +68,8 @@ _NAMES = {
     "raan.tables.load": ("Loaded", "from_frame"),
     "raan.tables.read": ("Layout",),
     "raan.tables.media": ("Media",),
-    "raan.tables.preprocess": ("DataWarning", "Preprocessing", "Rules"),
+    "raan.errors": ("DataWarning",),
+    "raan.tables.preprocess": ("Preprocessing", "Rules"),
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names}
 

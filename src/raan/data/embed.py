@@ -46,10 +46,12 @@ def embed_once(
         progress: called with the number of items done, and of all items.
 
     Examples:
-        >>> words = ["a", "bb"]
-        >>> embed_once(words, "length", lambda: lambda batch: np.array([[len(word)] for word in batch],
-        np.float32)) tensor([[1.],
-                [2.]])
+        >>> import numpy as np
+        >>> from raan.data import embed_once
+        >>> def load():
+        ...     return lambda words: np.array([[len(word)] for word in words], np.float32)
+        >>> embed_once(["a", "bb"], "length", load).tolist()
+        [[1.0], [2.0]]
     """
     if batch_size < 1:
         raise ValueError(f"batch_size is {batch_size}; expected at least 1")
@@ -115,6 +117,14 @@ def embed_texts(
         cache: the folder of the stores, by default "embeddings" in the project's cache.
         batch_size: the number of texts that are embedded at once.
         progress: called with the number of distinct texts done, and of all distinct texts.
+
+    Returns:
+        One vector for each text, in their order.
+
+    Raises:
+        TypeError: The texts are not strings.
+        ValueError: There are no texts.
+        MissingExtra: sentence-transformers, or the packaged model, is not installed.
     """
     from raan.data import encoders
 

@@ -54,6 +54,7 @@ def split(rows: int, sizes: Sizes | Fractions, seed: int) -> Split:
         seed: determines the rows.
 
     Examples:
+        >>> from raan.data import split
         >>> [len(part) for part in split(10, (0.5, 0.2, 0.3), seed=0)]
         [5, 2, 3]
     """
@@ -65,8 +66,19 @@ def stratified_split(
 ) -> Parts:
     """Draw disjoint training, validation and test rows with every (class, attribute) cell in proportion.
 
-    The parts have exactly the requested sizes, and of each cell its share to within a row or two. Rows of unknown
-    attribute form cells as well. The seed alone determines the rows.
+    The parts have exactly the requested sizes, and of each cell its share to within a row or two.
+
+    Args:
+        label: The class of each row, as codes from 0.
+        attribute: The attribute of each row, as codes from 0; rows of unknown attribute (-1) form cells as well.
+        sizes: Numbers of rows (integers) or fractions of them (floats); rows beyond their sum are left out.
+        seed: Determines the rows.
+
+    Returns:
+        The rows of each part.
+
+    Raises:
+        ValueError: The sizes are negative, or larger than the table.
     """
     cell = label * (attribute.max() + 2) + attribute + 1
     generator = np.random.default_rng(seed)

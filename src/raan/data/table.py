@@ -24,6 +24,16 @@ class Table:
     attribute of a row are the same in every run. The environment (0, 1, ...) is the condition under which a row
     was collected, where that is known.
 
+    Args:
+        features: The features, [row, feature], or [run, row, feature] once they are embedded.
+        label: The class of each row, as codes from 0.
+        attribute: The attribute of each row, as codes from 0; -1 where it is unknown.
+        class_names: The name of each class.
+        attribute_names: The name of each attribute value.
+        feature_names: The name of each feature; () if they have none.
+        name: The name of the table in messages.
+        environment: The environment of each row, as codes from 0, if there are environments.
+
     Raises:
         TypeError: if a column is not a tensor of the right type; `Table.of` converts.
         ValueError: if the columns have different lengths, features are not finite, codes have no name, or all
@@ -75,6 +85,14 @@ class Table:
             name: what the table is called in messages.
             environment: 0, 1, ..., if there are environments.
             dtype: the type of the features.
+
+        Returns:
+            The table, checked.
+
+        Examples:
+            >>> from raan.data import Table
+            >>> Table.of([[0.1], [0.2], [0.3]], [0, 1, 1], [0, 0, 1]).cells().tolist()
+            [[1, 0], [1, 1]]
         """
         if isinstance(features, Tensor):
             matrix = features.to(dtype)

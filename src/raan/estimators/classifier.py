@@ -2,96 +2,137 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from numbers import Integral, Real
 from os import PathLike
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Float, Shaped
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import Tags
+from sklearn.utils._param_validation import Interval, StrOptions
 from sklearn.utils.validation import check_is_fitted
 from torch import nn
 
-from raan.errors import InputError, Option
-from raan.estimators import inputs
-from raan.estimators.fitting import (
-    Rows,
-    WeightedRAAN,
-    choose_rule,
-    frontier_of,
-    hash_of_training,
-    schedule,
-    train_plainly,
+from raan.estimators.arguments import PRECISIONS, Missing, new_samples, prepare, read_settings
+from raan.estimators.network import (
+    detach_model,
+    open_checkpoint,
+    outputs,
+    restore_encoder,
+    restore_network,
+    start,
+    train_in_two_stages,
 )
-from raan.estimators.network import detach_model, outputs, restore_encoder, restore_network, start
-from raan.estimators.prepare import Arguments, new_samples, prepare
-from raan.estimators.settings import PRECISIONS, Settings, read_settings
 from raan.fairness.frontier import Frontier
 from raan.fairness.rule import Rule
 from raan.io import estimator_state, restore_input, save_model
-from raan.methods.method import Scope
-from raan.models.model import Model, Output
-from raan.progress import Bars, progress_bars
+from raan.models.model import Output
+from raan.progress import progress_bars
 from raan.tables.preprocess import Preprocessing
-from raan.training.checkpoint import Checkpoint
-from raan.training.stages import second_stage
-from raan.training.train import Schedule
-from raan.training.update import Printed, Update
+from raan.training.update import Printed
 
 
 class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """A neural classifier debiased by RAAN: trained plainly, then towards equal treatment of like people.
+    """Neural network classifier that is debiased by RAAN.
 
-    In the second stage each sample's loss is the loss of its neighbours: same class, near in the embedding, but of
-    another attribute value. The attribute is needed to fit, never to predict.
+    The network is trained in two stages (Alg. 1). The first is plain training by cross-entropy. In the second, the
+    loss of each sample is replaced by the mean loss of its neighbours: samples of the same class and another
+    attribute value that are near in the embedding. Along the second stage, the point that is best for `aim` within
+    the accuracy budget is kept; it is chosen on validation rows.
 
-    Without `sensitive_features` there is nothing to debias: the classifier is the plain one, and warns.
+    The sensitive attribute is needed by `fit` and never by `predict`. Without `sensitive_features` the second
+    stage is left out, with a warning.
 
     Args:
-        hidden_layer_sizes: widths of the encoder's layers; the last is the embedding. () takes the features
-            themselves as the embedding.
-        head_layer_sizes: widths of the hidden layers between embedding and logits. () is a linear head.
-        encoder: any `nn.Module` from samples, of any shape, to one vector each; instead of hidden layers. It runs
-            in eval mode, in training too: its dropout is off, BatchNorm keeps the statistics that it came with.
-            The module given is left as it is; `encoder_` is the fitted copy.
-        scope: what RAAN trains. "model": encoder and head. "head": the head; hidden layers are trained plainly
-            before and then held, an `encoder` stays as it came. It embeds each sample once, in batches, so X may
-            be a memory map larger than memory.
-        temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (balancing only).
-        averaging_rate: how much of a sample's moving average each visit replaces; 1 forgets.
-        balance: "group" gives all (class, attribute) cells the same weight, Eq. (4), and lifts the worst group;
-            "sample" each sample, Eq. (5), and lowers demographic parity's gap.
-        strength: from 0 (plain training) to 1 (full RAAN).
-        style: the optimiser, Alg. 3's "adam", "amsgrad" or "sgd".
-        lr: the learning rate, or a pair, one for each stage.
-        epochs: a number for both stages, or a pair; "auto" is 10, more where that makes fewer than 300 steps.
-        batch_size: samples in a batch.
-        dropout: the share of hidden units silenced at each step.
-        aim: for what the point that is kept is the best one on validation rows, one of `raan.fairness.AIMS`:
-            "worst_group", "equalized_odds", ... None keeps the last point.
-        accuracy_drop: how much accuracy, against the end of plain training, that point may cost.
-        validation_fraction: the share of each (class, attribute) cell that is held out to choose the point.
-            Without sensitive_features nothing is chosen, and every row trains.
-        missing: rows of unknown attribute (None, NaN) "ignore": count with their own loss; "group": are a group of
-            their own; "error": are refused.
-        device: where it is trained and samples are embedded: "cpu", "cuda", ... "auto" is a GPU where there is one
-            and an `encoder` to run on it.
-        precision: "bf16" computes layers in bfloat16, by autocast; parameters, losses and averages stay float32.
-        checkpoint: a file that is written at the end of every epoch and removed in the end. Where it is there when
-            `fit` begins, as after a crash, training goes on from it, to the same bits as without the crash.
-        random_state: a number, a generator, or None for a fresh draw. No global state is read or changed.
-        verbose: whether to show progress bars.
+        hidden_layer_sizes: The widths of the encoder's layers; the last one is the embedding. With () the features
+            themselves are the embedding.
+        head_layer_sizes: The widths of the hidden layers between the embedding and the logits. With () the head is
+            linear.
+        encoder: An `nn.Module` that maps samples of any shape to one vector each, in place of the hidden layers.
+            It always runs in eval mode: dropout is off and BatchNorm uses its stored statistics. The module itself
+            is not changed; `encoder_` is the fitted copy.
+        scope: The parameters that RAAN trains. "model": encoder and head. "head": the head only; hidden layers are
+            trained in the first stage and then fixed, and an `encoder` is not trained at all. It then embeds each
+            sample once, in batches, so that X may be a memory map that is larger than memory.
+        temperature: How local neighbourhoods are, from 0 (the nearest neighbour) to inf (balancing only).
+        averaging_rate: The share of a sample's moving average that is replaced at each visit, from 0 to 1.
+        balance: "group" gives all (class, attribute) cells the same weight, Eq. (4), and raises the accuracy of
+            the worst group. "sample" gives all samples the same weight, Eq. (5), and reduces the gap of
+            demographic parity.
+        strength: The strength of debiasing, from 0 (plain training) to 1 (full RAAN).
+        style: The optimiser of Alg. 3: "adam", "amsgrad" or "sgd".
+        lr: The learning rate, or a pair with one rate for each stage.
+        epochs: The number of epochs of each stage, or a pair. "auto" is 10, or more if these would be fewer than
+            300 steps.
+        batch_size: The number of samples in a batch.
+        dropout: The share of hidden units that are left out at each step, from 0 to below 1.
+        aim: The fairness goal for which the best point is kept, one of `raan.fairness.AIMS` such as "worst_group"
+            or "equalized_odds". None keeps the last point.
+        accuracy_drop: The accuracy budget: how much validation accuracy that point may lose against the end of
+            plain training.
+        validation_fraction: The share of each (class, attribute) cell that is held out to choose the point.
+            Without `sensitive_features` all rows are used for training.
+        missing: How rows of unknown attribute (None, NaN) are treated. "ignore": they train with their own loss
+            and belong to no group. "group": they are a group of their own. "error": they are refused.
+        device: The device for training and for embedding, such as "cpu" or "cuda". "auto" is a GPU if there is one
+            and an `encoder` is given.
+        precision: "bf16" computes layers in bfloat16 by autocast; parameters, losses and averages stay in float32.
+        checkpoint: A file that is written after every epoch and removed at the end. If it exists when `fit`
+            starts, training resumes from it and ends with the same parameters as an uninterrupted training. It
+            needs a `random_state`.
+        random_state: A seed, a generator, or None for a random seed. Global generators are neither used nor
+            changed.
+        verbose: Whether to show progress bars.
 
     Attributes:
-        classes_: the classes, sorted.
-        groups_: the attribute values, several columns crossed; () if trained plainly.
-        frontier_: the path on validation rows, the point chosen and what it traded (`print(model.frontier_)`).
-        encoder_: the fitted `encoder`; None with hidden layers.
-        preprocessing_: how columns become features, where X is a frame with words or missing values; else None.
-        model_: the fitted network.
-        n_features_in_, feature_names_in_: as everywhere in scikit-learn.
+        classes_: The classes, sorted.
+        groups_: The attribute values, those of several columns crossed; () after plain training.
+        frontier_: The points of both stages on validation rows, the chosen one and what it traded; it can be
+            printed and plotted.
+        encoder_: The fitted copy of `encoder`; None with hidden layers.
+        preprocessing_: How columns become features if X is a frame with words or missing values; else None.
+        model_: The fitted network.
+        n_features_in_: The number of features.
+        feature_names_in_: The names of the features, if X is a frame.
+
+    Examples:
+        >>> import numpy as np
+        >>> from raan import RAANClassifier
+        >>> rng = np.random.default_rng(0)
+        >>> sex = rng.integers(2, size=400)
+        >>> X = rng.normal(size=(400, 3)) + sex[:, None]
+        >>> y = (X[:, 0] + rng.normal(size=400) > 0.5).astype(int)
+        >>> model = RAANClassifier((8,), epochs=2, random_state=0)
+        >>> model.fit(X, y, sensitive_features=sex).predict(X).shape
+        (400,)
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "hidden_layer_sizes": [Integral, tuple, list, np.ndarray],
+        "head_layer_sizes": [Integral, tuple, list, np.ndarray],
+        "encoder": [nn.Module, None],
+        "scope": [StrOptions({"model", "head"})],
+        "temperature": [Interval(Real, 0, None, closed="both")],
+        "averaging_rate": [Interval(Real, 0, 1, closed="both")],
+        "balance": [StrOptions({"group", "sample"})],
+        "strength": [Interval(Real, 0, 1, closed="both")],
+        "style": [StrOptions({"adam", "amsgrad", "sgd"})],
+        "lr": [Real, tuple, list],
+        "epochs": [Integral, StrOptions({"auto"}), tuple, list],
+        "batch_size": [Interval(Integral, 1, 2**63 - 1, closed="both")],
+        "dropout": [Interval(Real, 0, 1, closed="left")],
+        "aim": [str, None],
+        "accuracy_drop": [Interval(Real, 0, 1, closed="both")],
+        "validation_fraction": [Interval(Real, 0, 1, closed="left")],
+        "missing": [StrOptions({"ignore", "group", "error"})],
+        "device": "no_validation",
+        "precision": [StrOptions({"bf16"}), None],
+        "checkpoint": [str, PathLike, None],
+        "random_state": ["random_state", np.random.Generator],
+        "verbose": ["verbose"],
+    }
 
     def __init__(
         self,
@@ -112,7 +153,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         aim: str | None = "worst_group",
         accuracy_drop: float = 0.005,
         validation_fraction: float = 0.1,
-        missing: inputs.Missing = "ignore",
+        missing: Missing = "ignore",
         device: str | torch.device = "auto",
         precision: Literal["bf16"] | None = None,
         checkpoint: str | PathLike[str] | None = None,
@@ -151,48 +192,52 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         sample_weight: Any = None,
         validation: tuple[Any, Any, Any] | None = None,
     ) -> "RAANClassifier":
-        """Train on samples X of classes y.
+        """Fit the classifier.
 
         Args:
-            X: numpy, pandas, polars, torch or lists: numbers [samples, features], or what an `encoder` takes. A
-                frame may also hold text, categories, bools and missing values: its columns become features as in
-                `raan.data.Preprocessing`, and those that look like identifiers or free text are left out.
-            y: the class of each sample: numbers, text or bools.
-            sensitive_features: the attribute of each sample, of any type; several columns are crossed.
-            sample_weight: multiplies each sample's loss; a sample of weight 0 is left out. Balance and validation
-                count samples, not weights.
-            validation: X, y and sensitive_features of rows that choose the point, in place of a share of the
-                training rows (`validation_fraction`), all of which then train.
+            X: The samples: numbers [samples, features], or what `encoder` takes, as numpy arrays, frames of pandas
+                or polars, torch tensors or lists. A frame may also contain text, categories, bools and missing
+                values: its columns become features as in `raan.data.Preprocessing`, and those that look like
+                identifiers or free text are left out.
+            y: The class of each sample: numbers, text or bools.
+            sensitive_features: The attribute of each sample, of any type; several columns are crossed.
+            sample_weight: The weight of each sample's loss; a sample of weight 0 is left out. Balance and
+                validation count samples, not weights.
+            validation: X, y and sensitive_features of the validation rows. All rows of X then train.
+
+        Returns:
+            The fitted classifier.
+
+        Raises:
+            ValueError: A parameter or an argument cannot be used; the message names it.
         """
-        settings = read_settings(self.get_params(deep=False), validated=validation is not None)
-        given = Arguments(X, y, sensitive_features, sample_weight, validation)
-        self.classes_, self.groups_, self.encoder_, self.preprocessing_, front, rows = prepare(
-            self, given, settings
-        )
+        settings = read_settings(self, validated=validation is not None)
+        data = prepare(self, X, y, sensitive_features, sample_weight, validation, settings)
+        self.classes_, self.groups_, self.encoder_, self.preprocessing_, front, rows = data
         model = start(front, len(self.classes_), rows, settings, float(self.dropout))
-        so_far = self._checkpoint(model, rows, settings)
+        checkpoint = open_checkpoint(self, model, rows, settings)
         with progress_bars(self.verbose) as bar:
-            model, self.frontier_ = self._train(rows, model, settings, so_far, bar)
+            model, self.frontier_ = train_in_two_stages(self, model, rows, settings, checkpoint, bar)
         self.model_ = detach_model(model)
-        so_far.delete()
+        checkpoint.delete()
         return self
 
     def decision_function(self, X: Any) -> Float[np.ndarray, "row *label"]:
-        """The logits; of two classes, how far the second's is above the first's."""
+        """Return the logits of each class; of two classes, the difference of the second's and the first's."""
         logit = self._outputs(X).logit[0].double().numpy()
         return logit[:, 1] - logit[:, 0] if len(self.classes_) == 2 else logit
 
     def predict_proba(self, X: Any) -> Float[np.ndarray, "row label"]:
-        """The probability of each class."""
+        """Return the probability of each class, in the order of `classes_`."""
         return self._outputs(X).logit[0].double().softmax(-1).numpy()
 
     def predict(self, X: Any) -> Shaped[np.ndarray, "row"]:
-        """The most probable class."""
+        """Return the most probable class of each sample."""
         best: np.ndarray = self.predict_proba(X).argmax(1)
         return self.classes_[best]  # type: ignore[no-any-return]
 
     def embed(self, X: Any) -> Float[np.ndarray, "row dim"]:
-        """The representation: the space in which neighbours were sought."""
+        """Return the embedding of each sample, in which neighbours were found."""
         return self._outputs(X).embedding[0].numpy()
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -222,7 +267,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     @classmethod
     def _from_state(cls, state: dict[str, Any], encoder: nn.Module | None = None) -> "RAANClassifier":
         model = cls(encoder=encoder, **state["parameters"])
-        read_settings({**model.get_params(deep=False), "encoder": None})
+        model._validate_params()
         model.classes_, model.groups_ = state["classes_"], tuple(map(str, state["groups"]))
         for name in ("classes_", "feature_names_in_"):
             column = state.get(name, model.classes_)
@@ -258,57 +303,7 @@ class RAANClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags.three_d_array = self.encoder is not None
         return tags
 
-    def _checkpoint(self, model: Model, rows: Rows, settings: Settings) -> Checkpoint:
-        """What there is of this training; that of another is an error."""
-        if self.checkpoint is not None and self.random_state is None:
-            came = "is given without random_state, so that no two trainings are alike"
-            raise InputError(Option("checkpoint"), came, "random_state=0 or another number beside it")
-        # The encoder is in the model or in the rows' features.
-        left_out = "encoder", "random_state", "verbose", "checkpoint", "device"
-        parameters = {key: value for key, value in self.get_params(deep=False).items() if key not in left_out}
-        named = {**parameters, "seed": settings.seed}
-        key = "" if self.checkpoint is None else hash_of_training(model, rows, named)
-        return Checkpoint(self.checkpoint, key, settings.device)
-
-    def _train(
-        self, rows: Rows, model: Model, settings: Settings, so_far: Checkpoint, bar: Bars
-    ) -> tuple[Model, Frontier]:
-        """Alg. 1: stage one for everyone, stage two where there are groups."""
-        base = Schedule(batch_size=int(self.batch_size), update=Update(self.style))
-        first, second = (
-            schedule(base, rows, *stage) for stage in zip(settings.epochs, settings.learning_rates, strict=True)
-        )
-        plain = train_plainly(model, rows, settings.seed, first, so_far, bar("plain training"))
-        model = model.at(plain.state.parameters)
-        if not self.groups_:
-            return model, Frontier.empty()
-        rule = choose_rule(self.aim, self.accuracy_drop, model, rows)
-        debiased = second_stage(
-            self._method(rows),
-            model,
-            rows.table,
-            rows.watched,
-            [settings.seed],
-            second,
-            rule,
-            resume=so_far.stages.get("raan"),
-            progress=bar("RAAN"),
-            keep=so_far.keep("raan"),
-        )
-        evaluated = rows.split.validation.numel()
-        return debiased.model, frontier_of(plain.path, debiased.path, rule) if evaluated else Frontier.empty()
-
-    def _method(self, rows: Rows) -> WeightedRAAN:
-        return WeightedRAAN(
-            temperature=float(self.temperature),
-            averaging_rate=float(self.averaging_rate),
-            strength=float(self.strength),
-            balance=self.balance,
-            scope=Scope(self.scope),
-            sample_weight=rows.weight,
-        )
-
     def _outputs(self, X: Any) -> Output:
-        """Embedding and logits of all samples."""
+        """Return embedding and logits of all samples."""
         check_is_fitted(self, "model_")
         return outputs(self.model_, self.encoder_, new_samples(self, X, self.encoder_, self.preprocessing_))

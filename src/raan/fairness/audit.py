@@ -3,15 +3,37 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from jaxtyping import Bool, Float
 
-from raan.errors import InputError, Message, Option, is_number, is_whole
-from raan.fairness.counts import MIN_MEASURED, Counts, Estimate, bracket, count, resample
+from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole
+from raan.fairness.counts import (
+    MIN_MEASURED,
+    Counts,
+    Estimate,
+    bracket,
+    count,
+    effective_weights,
+    resample,
+)
 from raan.fairness.findings import Audit, Cell, Group, Rates
-from raan.fairness.groups import Codes, check_common, check_lengths, check_size, encode_attribute, match_classes
+from raan.fairness.groups import (
+    Codes,
+    check_common,
+    check_lengths,
+    check_order,
+    check_size,
+    encode_attribute,
+    match_classes,
+    merge_spellings,
+    note_missing,
+    note_spellings,
+    read_weights,
+)
+from raan.fairness.measures import Measure as MeasureOf
+from raan.fairness.measures import read_measure
 from raan.fairness.metrics import (
     NAMES,
     attribute_accuracy,
@@ -47,27 +69,78 @@ def audit(
     replicates: int = 1000,
     min_count: int = MIN_MEASURED,
     random_state: int | np.random.Generator | None = 0,
+    merge_spellings: bool = False,
+    measures: Sequence[Any] = (),
+    pos_label: Any = None,
+    sample_weight: Any = None,
+    groups: Any = None,
+    control_features: Any = None,
 ) -> Audit:
     """Measure how predictions serve the groups of the sensitive features.
+
+    Args:
+        y_true: the true class of each sample.
+        y_pred: the predicted class.
+        sensitive_features: the attribute; several columns are crossed.
+        confidence: of the intervals.
+        replicates: bootstrap samples of the intervals.
+        min_count: samples of some class that a group must have to be evaluated.
+        random_state: seed of the bootstrap.
+        merge_spellings: whether values that differ only by case or spaces are one.
+        measures: what to measure besides the usual: names, formulas or `raan.measures`.
+        pos_label: the positive class of these, where there are two; the second in sorted order by default.
+        sample_weight: what each sample counts; intervals are those of the effective sample size.
+        groups: whose sample each is, where people have several.
+        control_features: columns that divide the samples into strata, each with an audit of its own in `strata`.
+            Strata in which fewer than two groups are large enough are named in `notes`.
+
+    Returns:
+        What was found.
 
     Groups with fewer than `min_count` samples of some class are too small to evaluate: they have their rows in the
     tables, but the gaps and the worst group are those of the others. `left_out` names them. A class that is
     predicted but never true is legal: the metrics that need samples of it are undefined. Undefined is nan, with
     the reason. Classes that labels and predictions spell differently (1 and True, yes and Yes) are matched, with a
-    note in `notes`.
+    note in `notes`. Groups or classes that differ only by case or spaces are different ones, with a note, unless
+    `merge_spellings` is set.
     """
     _check_options(confidence, replicates, min_count)
-    label, prediction, attribute, notes = _encode(y_true, y_pred, sensitive_features)
-    found = audit_counts(
-        count(label.codes, attribute.codes, prediction.codes, len(label.names), len(attribute.names)),
-        label.names,
-        attribute.names,
-        confidence=confidence,
-        replicates=replicates,
-        min_count=min_count,
-        random_state=random_state,
-    )
-    return replace(found, notes=notes)
+    if not isinstance(merge_spellings, bool | np.bool_):
+        raise InputTypeError(Option("merge_spellings"), f"is {merge_spellings!r}", "True or False")
+    label, prediction, attribute, notes = _encode(y_true, y_pred, sensitive_features, merge_spellings)
+    if not isinstance(measures, list | tuple):
+        raise InputTypeError(Option("measures"), f"is {measures!r}", "a list of measures")
+    measured = [read_measure(each, "measures") for each in measures]
+    weight = _read_weights(sample_weight, groups, label, attribute)
+    positive = _find_positive(pos_label, label.names)
+    strata = None if control_features is None else encode_attribute(control_features, argument="control_features")
+    if strata is not None:
+        check_lengths(y_true=label.codes, control_features=strata.codes)
+
+    def audit_some(rows: Any) -> Audit:
+        codes = label.codes[rows], attribute.codes[rows], prediction.codes[rows]
+        shape = len(label.names), len(attribute.names)
+        return audit_counts(
+            count(*codes, *shape, None if weight is None else weight[rows]),
+            label.names,
+            attribute.names,
+            confidence=confidence,
+            replicates=replicates,
+            min_count=min_count,
+            random_state=random_state,
+            measures=[each.at(positive) for each in measured],
+            samples=count(*codes, *shape),
+        )
+
+    found = replace(audit_some(slice(None)), notes=notes)
+    if strata is None:
+        return found
+    inside = {name: audit_some(strata.codes == code) for code, name in enumerate(strata.names)}
+    small = [name for name, each in inside.items() if len(each.evaluated) < 2]
+    if small:
+        text = f"Strata with fewer than two groups of {min_count} samples of every class: {', '.join(small)}."
+        found = replace(found, notes=(*notes, text))
+    return replace(found, strata={name: each for name, each in inside.items() if name not in small})
 
 
 def audit_counts(
@@ -79,10 +152,13 @@ def audit_counts(
     replicates: int = 1000,
     min_count: int = MIN_MEASURED,
     random_state: int | np.random.Generator | None = 0,
+    measures: Sequence[MeasureOf] = (),
+    samples: Float[np.ndarray, "label attribute prediction"] | None = None,
 ) -> Audit:
     """The audit of predictions that are counted already, as by `raan.fairness.count`.
 
-    The attribute axis has one slot more than there are names: the last is of unknown attribute.
+    The attribute axis has one slot more than there are names: the last is of unknown attribute. Of weighted counts
+    `samples` are those without weights, which say how many samples there are.
     """
     _check_options(confidence, replicates, min_count)
     classes, groups = tuple(class_names), tuple(attribute_names)
@@ -93,18 +169,21 @@ def audit_counts(
             f"({len(classes)}, {len(groups) + 1}, {len(classes)}) for {len(classes)} classes and {len(groups)} "
             "attribute values",
         )
-    evaluated = _large_groups(counts, min_count)
-    measures: dict[str, Measure] = {name: partial(_metric, name, evaluated) for name in NAMES}
-    measures |= {rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}
+    samples = counts if samples is None else samples
+    evaluated = _large_groups(samples, min_count)
+    table: dict[str, Measure] = {name: partial(_metric, name, evaluated) for name in NAMES}
+    table |= {rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}
+    own = {each.metric: each for each in measures if each.metric not in NAMES}
+    table |= {name: partial(_leave_out_and, each, evaluated) for name, each in own.items()}
     rng = _generator(random_state)
-    found = _estimate(measures, counts, replicates, confidence, rng)
+    found = _estimate(table, counts, replicates, confidence, rng)
     return Audit(
-        count=int(counts.sum()),
-        unknown=int(counts[:, -1].sum()),
+        count=int(samples.sum()),
+        unknown=int(samples[:, -1].sum()),
         confidence=confidence,
-        overall={name: Estimate(*found[name].tolist()) for name in NAMES},
-        groups=_groups(found, counts, classes, groups),
-        cells=_cells(found, counts, classes, groups),
+        overall={name: Estimate(*found[name].tolist()) for name in (*NAMES, *own)},
+        groups=_groups(found, samples, classes, groups),
+        cells=_cells(found, samples, classes, groups),
         undefined=_undefined(counts, evaluated, classes, groups, min_count),
         left_out=tuple(name for name, enough in zip(groups, evaluated, strict=True) if not enough),
         min_count=min_count,
@@ -140,6 +219,33 @@ def _large_groups(
 def _metric(name: str, evaluated: Bool[np.ndarray, "group"], counts: Counts) -> np.ndarray:
     """One of the metrics of the whole; samples of groups that are not evaluated count as of unknown attribute."""
     return measure(name, _leave_out(counts, evaluated))
+
+
+def _leave_out_and(measured: MeasureOf, evaluated: Bool[np.ndarray, "group"], counts: Counts) -> np.ndarray:
+    """A measure of the groups that are evaluated."""
+    return measured(_leave_out(counts, evaluated))
+
+
+def _read_weights(
+    sample_weight: Any, groups: Any, label: Codes, attribute: Codes
+) -> Float[np.ndarray, "sample"] | None:
+    """What each sample counts, scaled to effective sample sizes."""
+    weight = read_weights(sample_weight, len(label.codes))
+    person = None
+    if groups is not None:
+        person = encode_attribute(groups, argument="groups", allow_quantity=True).codes
+        check_lengths(y_true=label.codes, groups=person)
+    return effective_weights(weight, person, label.codes * (len(attribute.names) + 1) + attribute.codes + 1)
+
+
+def _find_positive(pos_label: Any, names: Sequence[str]) -> int:
+    """The number of the positive class; -1, the last, where it is not given."""
+    if pos_label is None:
+        return -1
+    wanted = str(pos_label)
+    if wanted not in names:
+        raise InputError(Option("pos_label"), f"is {pos_label!r}", f"one of the classes {', '.join(names)}")
+    return list(names).index(wanted)
 
 
 def _leave_out(
@@ -188,11 +294,22 @@ def _check_options(confidence: float, replicates: int, min_count: int) -> None:
 
 
 def _encode(
-    y_true: object, y_pred: object, sensitive_features: object
+    y_true: object, y_pred: object, sensitive_features: object, merge: bool
 ) -> tuple[Codes, Codes, Codes, tuple[str, ...]]:
-    """The columns as codes, equally long, and notes; classes are numbered over the union of both columns'."""
+    """Encode the columns, equally long, with notes; classes are numbered over the union of both columns'."""
+    check_order(y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features)
     label, prediction, notes = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
+    joint = Codes(np.concatenate([label.codes, prediction.codes]), label.names)
+    if merge:
+        attribute, joint = merge_spellings(attribute), merge_spellings(joint)
+        label, prediction = (Codes(part, joint.names) for part in np.split(joint.codes, [len(label.codes)]))
+    else:
+        advice = Message("to merge them, pass ", Option("merge_spellings", python="merge_spellings=True"))
+        found = [note_spellings("The attribute", attribute, advice), note_spellings("The label", label, advice)]
+        notes += tuple(Message(note, ".") for note in found if note)
+    if look := note_missing("The attribute", attribute):
+        notes += (f"{look}.",)
     check_lengths(y_true=label.codes, y_pred=prediction.codes, sensitive_features=attribute.codes)
     if len(label.names) < 2:
         both = Message(Option("y_true"), " and ", Option("y_pred"))

@@ -28,10 +28,12 @@ def count(
     prediction: Int[np.ndarray, "*#lead sample"],
     classes: int,
     attributes: int,
+    weight: Float[np.ndarray, "sample"] | None = None,
 ) -> Float[np.ndarray, "*#lead label attribute prediction"]:
     """The number of samples of each (label, attribute, prediction); leading axes broadcast.
 
-    Labels and predictions are codes below `classes`, attributes codes below `attributes` or -1 (unknown).
+    Labels and predictions are codes below `classes`, attributes codes below `attributes` or -1 (unknown). Each
+    sample counts 1, or its `weight`.
     """
     slots = attributes + 1
     # The remainder sends -1 to the last slot, as an index would.
@@ -39,8 +41,43 @@ def count(
     lead, cells = cell.shape[:-1], classes * slots * classes
     runs = int(np.prod(lead))
     first_cell = (np.arange(runs) * cells).reshape(*lead, 1)
-    flat = np.bincount((cell + first_cell).ravel(), minlength=runs * cells)
+    every = None if weight is None else np.broadcast_to(weight, cell.shape).ravel()
+    flat = np.bincount((cell + first_cell).ravel(), every, minlength=runs * cells)
     return flat.reshape(*lead, classes, slots, classes).astype(np.float64)
+
+
+def effective_weights(
+    weight: Float[np.ndarray, "row"] | None,
+    person: Int[np.ndarray, "row"] | None,
+    cell: Int[np.ndarray, "row"],
+) -> Float[np.ndarray, "row"] | None:
+    """Scale weights so that no cell of rows counts for more than its effective sample size.
+
+    Rows with unequal weights, and several rows of one person, say less than as many rows of their own: a cell is
+    worth (sum of w)^2 / (sum over persons of (sum of w)^2) rows (Kish). One factor for all rows keeps the shares
+    as they are; it is the smallest of those that the cells and the whole ask for, so that no error is too small.
+
+    Args:
+        weight: what each row counts; 1 by default.
+        person: whose row it is, as codes; each row another's by default.
+        cell: the cell of each row, as codes.
+
+    Returns:
+        The weights; None where all rows count 1.
+    """
+    if weight is None and person is None:
+        return None
+    weight = np.ones(len(cell)) if weight is None else weight
+    person = np.arange(len(cell)) if person is None else person
+
+    def find_factors(part: Int[np.ndarray, "row"]) -> Float[np.ndarray, "part"]:
+        pairs, pair = np.unique(np.stack([part, person]), axis=1, return_inverse=True)
+        of_person = np.bincount(pair.ravel(), weight)
+        total, squares = np.bincount(pairs[0], of_person), np.bincount(pairs[0], of_person**2)
+        return np.asarray(total[squares > 0] / squares[squares > 0])
+
+    _, part = np.unique(cell, return_inverse=True)
+    return np.asarray(weight * min(find_factors(part).min(), find_factors(np.zeros_like(part)).min()))
 
 
 def resample(
@@ -55,6 +92,35 @@ def resample(
     rows = flat.sum()
     drawn = rng.multinomial(int(rows), flat / max(rows, 1), size=replicates)
     return drawn.astype(np.float64).reshape(replicates, *counts.shape)
+
+
+def resample_pair(
+    first: Float[np.ndarray, "label attribute prediction"],
+    second: Float[np.ndarray, "label attribute prediction"],
+    switched: Float[np.ndarray, "label attribute"],
+    replicates: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Counts of bootstrap samples of two models that decided the same rows.
+
+    With two classes, how many rows of each cell are right in one model only determines how often both are right:
+    rows are drawn with both decisions, and the difference of the models is as noisy as it really is. With more
+    classes the two are drawn separately, which makes the difference noisier than it is.
+    """
+    rng = np.random.default_rng(0)
+    if len(first) != 2:
+        return resample(first, replicates, rng), resample(second, replicates, rng)
+    right, other = (np.stack([each[k, :, k] for k in range(2)]) for each in (first, second))
+    both = (right + other - switched) / 2
+    size = first.sum(-1)
+    joint = np.stack([both, right - both, other - both, size - right - other + both], axis=-1)
+    drawn = resample(np.maximum(joint, 0), replicates, rng)
+    return tuple(_of_right(drawn[..., 0] + drawn[..., place], drawn.sum(-1)) for place in (1, 2))  # type: ignore[return-value]
+
+
+def _of_right(right: np.ndarray, size: np.ndarray) -> np.ndarray:
+    """Counts of two classes from how many of each cell are right, [replicate, label, attribute, prediction]."""
+    wrong = size - right
+    return np.stack([np.stack([right[:, 0], wrong[:, 0]], -1), np.stack([wrong[:, 1], right[:, 1]], -1)], axis=1)
 
 
 Balance = Literal["group", "sample"]
@@ -111,6 +177,12 @@ class Estimate:
         if math.isnan(self.low):
             return f"{_percent(self.value)}% [no interval]"
         return f"{_percent(self.value)}% [{_percent(self.low)}, {_percent(self.high)}]"
+
+    def as_number(self) -> str:
+        """'0.853 [0.849, 0.857]', for what is no share."""
+        if math.isnan(self.value):
+            return "undefined"
+        return f"{self.value:.3f}" + ("" if math.isnan(self.low) else f" [{self.low:.3f}, {self.high:.3f}]")
 
 
 def _percent(value: float) -> str:

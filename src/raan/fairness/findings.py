@@ -2,11 +2,25 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, field
+from html import escape
+from typing import TYPE_CHECKING, Any
 
-from raan.fairness.aims import MEASURES
+from raan.errors import needing
 from raan.fairness.counts import MIN_CHOSEN, Estimate
+from raan.fairness.measures import MEASURES, read_measure
+from raan.text import html_table, replace_controls
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+RATES = {
+    "selected": "selection_rate",
+    "true positives": "true_positive_rate",
+    "false positives": "false_positive_rate",
+}
+"""The rates of a class, by what tables call them."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +53,9 @@ class Group:
     rates: tuple[Rates, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
-    """What `audit` found: `str(...)` is a table, `reading` a paragraph, `to_dict()` is ready for JSON.
+    """What `audit` found: print it, or use `reading`, `to_frame()`, `plot()` and `to_dict()`.
 
     Intervals are percentiles of the bootstrap. A gap is a largest absolute difference, so its interval
     tends to lie above zero even between groups that are served alike: compare it with a baseline's.
@@ -58,6 +72,7 @@ class Audit:
     left_out: tuple[str, ...] = ()  # groups too small to evaluate: no gap is theirs
     min_count: int = 1  # of samples of every class, for a group to be evaluated
     notes: tuple[str, ...] = ()  # what the user should know of the reading of the columns
+    strata: Mapping[str, "Audit"] = field(default_factory=dict)  # by control features, each with its own audit
 
     def __getattr__(self, name: str) -> Estimate:
         if name != "overall" and name in self.overall:
@@ -84,7 +99,7 @@ class Audit:
     @property
     def reading(self) -> str:
         """The audit in plain English: accuracy, the worst-served group, the gaps, and what is undefined."""
-        return " ".join(_sentences(self))
+        return replace_controls(" ".join(_sentences(self)))
 
     def to_dict(self) -> dict[str, Any]:
         """The audit as dicts, lists, strings and numbers, with None for what is undefined."""
@@ -93,16 +108,84 @@ class Audit:
             found |= value if name == "overall" else {name: value}
         return {name: _jsonable(value) for name, value in {**found, "small": self.small}.items()}
 
+    def to_frame(self) -> "pd.DataFrame":
+        """The audit as a pandas table.
+
+        Returns:
+            A row for each number, with its interval: `measure`, `group` and `label` (empty where the number is of
+            all), `value`, `low`, `high`, and the `count` of samples.
+
+        Examples:
+            >>> frame = raan.audit(y_true, y_pred, sex).to_frame()  # doctest: +SKIP
+            >>> frame.pivot(index="group", columns="measure", values="value")  # doctest: +SKIP
+        """
+        import pandas as pd
+
+        rows: list[tuple[str, str, str, int, Estimate]] = [
+            (name, "", "", self.count, value) for name, value in self.overall.items()
+        ]
+        for group in self.groups:
+            rows.append(("accuracy", group.name, "", group.count, group.accuracy))
+            for rates in group.rates:
+                rows += [
+                    (name, group.name, rates.label, group.count, getattr(rates, name)) for name in RATES.values()
+                ]
+        rows += [("accuracy", cell.group, cell.label, cell.count, cell.accuracy) for cell in self.cells]
+        flat = [(*names, each.value, each.low, each.high, count) for *names, count, each in rows]
+        return pd.DataFrame(flat, columns=["measure", "group", "label", "value", "low", "high", "count"])
+
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw accuracy and rates of every group as bars with their intervals.
+
+        Args:
+            axes: where to draw; a new figure by default.
+
+        Returns:
+            The axes.
+
+        Raises:
+            MissingExtra: without matplotlib, which the extra `raan[figures]` installs.
+        """
+        with needing("plot"):
+            from matplotlib.figure import Figure
+
+        names = ["accuracy"]
+        names += [_rate_title(self, rates, title) for rates in self.groups[0].rates for title in RATES]
+        if axes is None:
+            axes = Figure(figsize=(2 + 1.2 * len(names), 4.2), layout="constrained").subplots()
+        width = 0.8 / len(self.groups)
+        for place, group in enumerate(self.groups):
+            found = [group.accuracy, *(getattr(r, name) for r in group.rates for name in RATES.values())]
+            across = [each + (place - (len(self.groups) - 1) / 2) * width for each in range(len(names))]
+            ends = [[100 * (e.value - e.low) for e in found], [100 * (e.high - e.value) for e in found]]
+            label = f"{group.name} ({group.count:,})"
+            axes.bar(across, [100 * e.value for e in found], width, yerr=ends, capsize=2, label=label)
+        axes.set_xticks(range(len(names)), names)
+        axes.set(ylabel="%", title=f"By group, {_level(self)} intervals")
+        axes.legend(frameon=False, fontsize=8)
+        return axes
+
     def __str__(self) -> str:
         return self.to_text()
+
+    def __repr__(self) -> str:
+        return self.to_text()
+
+    def _repr_html_(self) -> str:
+        """The tables and notes for notebooks."""
+        tables = [[["measure", "value"], *_overall_table(self)], _group_table(self), _cell_table(self)]
+        notes = (f"<p>{escape(replace_controls(note))}</p>" for note in _notes(self))
+        title = f"<p>{escape(_title(self))}</p>"
+        return "".join([title, *map(html_table, tables), *notes])
 
     def to_text(self, width: float = math.inf) -> str:
         """The tables as text, with tables no wider than `width` as far as names allow; notes are not wrapped."""
         groups = [_aligned(_group_table(self))]
         if max(map(len, groups[0].splitlines())) > width:
             groups = [_aligned(_count_table(self)), _aligned(_rate_table(self))]
-        tables = (_aligned(_overall_table(self)), *groups, _aligned(_cell_table(self)))
-        return "\n\n".join([_title(self), *tables, *_notes(self)])
+        tables = [_aligned(_overall_table(self)), *groups, _aligned(_cell_table(self))]
+        tables += [_aligned(_strata_table(self))] if self.strata else []
+        return replace_controls("\n\n".join([_title(self), *tables, *_notes(self)]))
 
 
 def _jsonable(value: Any) -> Any:
@@ -139,7 +222,13 @@ def _title(audit: Audit) -> str:
 
 
 def _overall_table(audit: Audit) -> list[list[str]]:
-    return [[name, str(estimate)] for name, estimate in _overall(audit).items()]
+    rows = [[name, str(estimate)] for name, estimate in _overall(audit).items()]
+    usual = {measure.metric for measure in MEASURES}
+    for name, found in audit.overall.items():
+        if name not in usual:
+            measured = read_measure(name)
+            rows.append([measured.title, str(found) if measured.unit else found.as_number()])
+    return rows
 
 
 def _group_table(audit: Audit) -> list[list[str]]:
@@ -162,14 +251,9 @@ def _count_table(audit: Audit) -> list[list[str]]:
 
 def _rate_table(audit: Audit) -> list[list[str]]:
     """The rates of `_group_table` below one another: one line for each class, rate and group."""
-    names = {
-        "selected": "selection_rate",
-        "true positives": "true_positive_rate",
-        "false positives": "false_positive_rate",
-    }
     rows = [["class", "", "group", ""]]
     for place, rates in enumerate(audit.groups[0].rates):
-        for title, name in names.items():
+        for title, name in RATES.items():
             own = [rates.label, title]
             for group in audit.groups:
                 rows.append([*own, group.name, str(getattr(group.rates[place], name))])
@@ -180,6 +264,21 @@ def _rate_table(audit: Audit) -> list[list[str]]:
 def _cell_table(audit: Audit) -> list[list[str]]:
     rows = ([cell.label, cell.group, f"{cell.count:9,}", str(cell.accuracy)] for cell in audit.cells)
     return [["class", "group", "    count", "accuracy"], *rows]
+
+
+def _rate_title(audit: Audit, rates: Rates, title: str) -> str:
+    """What a chart calls a rate; the class is named where there are rates of several."""
+    return title if len(audit.groups[0].rates) == 1 else f"{title}\n({rates.label})"
+
+
+def _strata_table(audit: Audit) -> list[list[str]]:
+    """The gaps within each stratum."""
+    names = [measure for measure in MEASURES if measure.compares_groups]
+    rows = (
+        [name, f"{each.count:9,}", *(str(each.overall[measure.metric]) for measure in names)]
+        for name, each in audit.strata.items()
+    )
+    return [["within", "    count", *(measure.short for measure in names)], *rows]
 
 
 def _notes(audit: Audit) -> Iterator[str]:

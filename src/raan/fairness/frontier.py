@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 
-from raan.errors import needing
-from raan.fairness.aims import MEASURES
+from raan.errors import InputError, needing
+from raan.fairness.measures import ACCURACY, MEASURES, Measure
 from raan.fairness.metrics import NAMES, Metrics, metrics
 from raan.fairness.rule import Rule
+from raan.text import html_table
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,8 +65,7 @@ class Frontier(Sequence[Point]):
     """The points that were tried, the reference among them, and the rule that takes one.
 
     The reference is what others are held against, the plain model. Points before it are how it came to be: they
-    are shown, and never taken. Where the rule's choice did not hold on rows that had no part in it, the plain
-    model is kept. A frontier without points is one of rows that nobody evaluated.
+    are shown, and never taken. A frontier without points is one of rows that nobody evaluated.
     """
 
     what: tuple[Mapping[str, Any], ...]
@@ -73,8 +73,8 @@ class Frontier(Sequence[Point]):
     rule: Rule
     reference: int = 0
     switched: Float[np.ndarray, "point label attribute"] | None = None  # rows right at one of point and reference
-    smoothed: Float[np.ndarray, "point label attribute prediction"] | None = None  # what the aim is measured on
-    plain_kept: bool = False
+    taken: int | None = None  # where the choice was made by tests of its own
+    passed: Bool[np.ndarray, "point"] | None = None  # and which points passed them
 
     @classmethod
     def empty(cls) -> Frontier:
@@ -94,7 +94,7 @@ class Frontier(Sequence[Point]):
     @cached_property
     def chosen_place(self) -> int:
         """The place of the point that the rule takes; the reference's where it takes none, or is kept."""
-        return self.reference if self.plain_kept else self.place(self.rule)
+        return self.place(self.rule) if self.taken is None else self.taken
 
     @property
     def chosen(self) -> Point:
@@ -108,8 +108,8 @@ class Frontier(Sequence[Point]):
     def place(self, rule: Rule) -> int:
         """The place of the point that a rule takes; the reference's where it takes none."""
         since = slice(self.reference, None)
-        switched, smoothed = (None if each is None else each[since] for each in (self.switched, self.smoothed))
-        found = rule.choose(self.counts[since], self.plain.counts, switched=switched, smoothed=smoothed)
+        switched = None if self.switched is None else self.switched[since]
+        found = rule.choose(self.counts[since], self.plain.counts, switched=switched)
         return self.reference + max(int(found), 0)
 
     @property
@@ -121,8 +121,8 @@ class Frontier(Sequence[Point]):
         return {name: Traded(float(getattr(plain, name)), float(getattr(chosen, name))) for name in NAMES}
 
     def undominated(self) -> list[int]:
-        """The places that no other betters in both accuracy and aim, the most accurate first."""
-        loss = self.rule.loss(self.counts[self.reference :])
+        """The places that no other betters in both accuracy and aim (or first limit), the most accurate first."""
+        loss = self._drawn.loss_of(self.counts[self.reference :])
         order = keep_undominated(self.metrics.accuracy[self.reference :], -loss)
         return [self.reference + int(place) for place in order]
 
@@ -136,7 +136,9 @@ class Frontier(Sequence[Point]):
     def _rows(self) -> Iterator[dict[str, Any]]:
         if not len(self):
             return
-        allowed = self.rule.allows(self.counts, self.plain.counts, self.switched)
+        allowed = self.passed
+        if allowed is None:
+            allowed = self.rule.allows(self.counts, self.plain.counts, self.switched)
         for place, point in enumerate(self):
             yield {
                 **point.to_dict(),
@@ -145,7 +147,24 @@ class Frontier(Sequence[Point]):
             }
 
     def plot(self, axes: Axes | None = None) -> Axes:
-        """Draw accuracy against the aim: every point, the trade-off, the accuracy budget and the choice."""
+        """Draw accuracy against the aim: every point, the trade-off, the accuracy budget and the choice.
+
+        Points that lose more than three times the budget, and 5 points, are beyond the left end.
+
+        Args:
+            axes: where to draw; a new figure by default.
+
+        Returns:
+            The axes.
+
+        Raises:
+            InputError: for a frontier without points.
+            MissingExtra: without matplotlib, which the extra `raan[figures]` installs.
+        """
+        if not len(self):
+            raise InputError(
+                "the frontier", "has no points", "rows of two groups or more", "pass sensitive_features"
+            )
         with needing("plot"):
             from matplotlib.figure import Figure
 
@@ -156,15 +175,34 @@ class Frontier(Sequence[Point]):
         axes.scatter(
             *self._percent([self.chosen_place]), s=140, marker="*", color="#db2777", zorder=3, label="chosen"
         )
-        least = 100 * (self.plain.accuracy - self.rule.accuracy_drop)
-        axes.axvline(least, color="black", linestyle=":", linewidth=1)
-        axes.set(xlabel="accuracy (%)", ylabel=f"{self.rule.goal.title} (%)")
+        if self.rule.performance == ACCURACY.key and self.rule.accuracy_drop < 1:
+            least = 100 * (self.plain.accuracy - self.rule.accuracy_drop)
+            budget = f"budget: {100 * self.rule.accuracy_drop:g} points"
+            axes.axvline(least, color="black", linestyle=":", linewidth=1, label=budget)
+            across = 100 * self.metrics.accuracy
+            left = min(
+                100 * self.plain.accuracy - max(5, 300 * self.rule.accuracy_drop), across[self.chosen_place]
+            )
+            axes.set_xlim(max(left, np.nanmin(across)) - 0.2, np.nanmax(across) + 0.2)
+        for limit in self.rule.limits[:1]:
+            bound = limit.value * (100 if limit.measure.unit else 1)
+            label = f"limit: {limit.side} {limit.measure.format(limit.value)}"
+            axes.axhline(bound, color="black", linestyle="--", linewidth=1, label=label)
+        drawn = self._drawn
+        axes.set(xlabel="accuracy (%)", ylabel=f"{drawn.title} (%)" if drawn.unit else drawn.title)
+        axes.set_title("Each point is a choice; nothing is retrained", fontsize=10)
         axes.legend(frameon=False, fontsize=8)
         return axes
 
     def _percent(self, places: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         here = list(places)
-        return 100 * self.metrics.accuracy[here], 100 * self.rule.goal.of(self.metrics)[here]
+        drawn = self._drawn
+        return 100 * self.metrics.accuracy[here], (100 if drawn.unit else 1) * drawn(self.counts[here])
+
+    @property
+    def _drawn(self) -> Measure:
+        """What accuracy is drawn against: the aim, or the first limit where limits are all that is asked for."""
+        return self.rule.limits[0].measure if self.rule.limits else self.rule.goal
 
     @overload
     def __getitem__(self, index: int) -> Point: ...
@@ -199,6 +237,14 @@ class Frontier(Sequence[Point]):
 
     def __repr__(self) -> str:
         return f"Frontier({self})"
+
+    def _repr_html_(self) -> str:
+        """Plain and chosen as a table for notebooks."""
+        named = {measure.metric: measure.title for measure in MEASURES}
+        rows = [[named[name], *(f"{100 * each:.1f} %" for each in both)] for name, both in self.traded.items()]
+        return html_table(
+            [["", "plain", "chosen"], *rows], f"Trade-off of {len(self):,} points, in cross-validation"
+        )
 
 
 def keep_undominated(

@@ -3,16 +3,19 @@
 Columns of pandas and polars are read through numpy's array protocol, so neither is imported here.
 """
 
+import warnings
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence, Sized
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, combinations
 from typing import Any
 
 import numpy as np
-from jaxtyping import Int
+from jaxtyping import Float, Int
 
-from raan.errors import InputError, InputTypeError, Message, Option
+from raan.errors import DataWarning, InputError, InputTypeError, Message, Option, listed
+from raan.text import fold_spelling
 
 UNKNOWN = -1
 """The code of a missing attribute. As an index it is the last slot of an axis, where metrics keep it."""
@@ -114,6 +117,31 @@ def check_lengths(**columns: Sized) -> None:
         first, *others = ((Option(argument), f" has {length}") for argument, length in lengths.items())
         found = Message(*first, *(part for each in others for part in (", ", *each)))
         raise InputError("the numbers of rows", Message("differ: ", found), "one row per sample in each")
+
+
+def check_order(**columns: Any) -> None:
+    """Raise an InputError where two columns of pandas have the same rows in another order, by their indices.
+
+    Rows are matched by position, as scikit-learn does, so that such columns would mix people up.
+    """
+    indices = {name: each.index for name, each in columns.items() if hasattr(each, "iloc")}
+    for (first, index), (name, other) in combinations(indices.items(), 2):
+        if len(index) == len(other) and not index.equals(other) and Counter(index) == Counter(other):
+            raise InputError(
+                Option(name),
+                Message("has the rows of ", Option(first), " in another order, by the indices"),
+                "the same order",
+                "select by .loc[index], or pass .to_numpy() where the rows correspond as they are",
+            )
+
+
+def check_unmasked(values: object, argument: str) -> None:
+    """Raise an InputError for a masked array in which something is masked, since numpy would drop the mask."""
+    if isinstance(values, np.ma.MaskedArray) and np.ma.is_masked(values):
+        came = f"has {int(np.ma.getmaskarray(values).sum()):,} masked values"
+        raise InputError(
+            Option(argument), came, "values", "fill them, as by values.filled(...), or leave these out"
+        )
 
 
 def _as_array(column: object, argument: str) -> np.ndarray:
@@ -317,23 +345,128 @@ _BOOLS = {"true": "1", "false": "0"}
 
 
 def match_classes(y_true: object, y_pred: object) -> tuple[Codes, Codes, tuple[str, ...]]:
-    """Labels and predictions as codes over one set of names, and a note where their spellings had to be matched.
+    """Encode labels and predictions over one set of names, and note where their spellings differ.
 
-    A predicted class that no label is called by is the label's that differs in case, in space around it, as 1.0
-    from 1 or as True from 1, where there is one.
+    A predicted class that no label has is counted as the label's class that differs from it only by case, by
+    spaces, as 1.0 from 1 or as True from 1. If the labels themselves differ only so, nothing is matched.
     """
     label, prediction = encode_classes(y_true=y_true, y_pred=y_pred)
-    names = label.names
-    alike = _alike(names, set(np.unique(label.codes).tolist()), set(np.unique(prediction.codes).tolist()))
-    if not alike:
-        return label, prediction, ()
+    names, rows = label.names, np.bincount(prediction.codes, minlength=len(label.names)).tolist()
+    true = np.unique(label.codes).tolist()
+    known = {_fold(names[code]): code for code in true}
+    unseen = [code for code in np.unique(prediction.codes).tolist() if code not in set(true)]
+    alike = {code: known[_fold(names[code])] for code in unseen if _fold(names[code]) in known}
+    alike = alike if len(known) == len(true) else {}
+    notes = []
+    if alike:
+        said = [f"{names[code]!r} ({rows[code]:,} rows) as {names[like]!r}" for code, like in alike.items()]
+        notes.append(f"Predictions spell classes otherwise than labels do; they were matched: {listed(said, 5)}.")
+    if others := [f"{names[code]!r} ({rows[code]:,} rows)" for code in unseen if code not in alike]:
+        notes.append(f"Predictions have classes that no label has: {listed(others, 5)}.")
     kept = [code for code in range(len(names)) if code not in alike]
     number = {code: place for place, code in enumerate(kept)}
     moved = np.array([number[alike.get(code, code)] for code in range(len(names))])
-    known = tuple(names[code] for code in kept)
-    said = ", ".join(f"{names[code]!r} as {names[like]!r}" for code, like in list(alike.items())[:5])
-    note = f"Predictions spell classes otherwise than labels do; they were matched: {said}."
-    return Codes(moved[label.codes], known), Codes(moved[prediction.codes], known), (note,)
+    classes = tuple(names[code] for code in kept)
+    return Codes(moved[label.codes], classes), Codes(moved[prediction.codes], classes), tuple(notes)
+
+
+def match_groups(sensitive_features: object, groups: Sequence[str], rows: int) -> Int[np.ndarray, "row"]:
+    """Encode the attribute of new rows by the groups of a fitted model; UNKNOWN where a value is missing.
+
+    Args:
+        sensitive_features: the attribute of each row.
+        groups: the names of the groups that the model evaluated.
+        rows: how many rows there are to predict.
+
+    Raises:
+        InputError: for another number of rows, for values that spell a group otherwise (by case or spaces, or
+            True for 1), and where no row has one of the groups.
+
+    Warns:
+        DataWarning: names other values, whose rows count as unknown.
+    """
+    found = encode_attribute(sensitive_features)
+    check_lengths(X=range(rows), sensitive_features=found.codes)
+    number = np.array([*(groups.index(name) if name in groups else UNKNOWN for name in found.names), UNKNOWN])
+    if (number[:-1] != UNKNOWN).all():
+        return np.asarray(number[found.codes])
+    counts = np.bincount(found.codes[found.codes != UNKNOWN], minlength=len(found.names))
+    known = {_fold(name): name for name in groups}
+    others = [code for code in range(len(found.names)) if number[code] == UNKNOWN]
+    for code in others:
+        if like := known.get(_fold(found.names[code])):
+            came = f"spells {like!r} as {found.names[code]!r} in {counts[code]:,} of {rows:,} rows"
+            expected = f"the groups as they were in fit, {listed(groups)}"
+            raise InputError(Option("sensitive_features"), came, expected, "write them as in fit")
+    said = listed([f"{found.names[code]!r} ({counts[code]:,} rows)" for code in others], 5)
+    if len(others) == len(found.names):
+        came = f"has none of the groups of fit, but {said}"
+        raise InputError(Option("sensitive_features"), came, listed(groups), "write them as in fit")
+    text = f"sensitive_features has values that are no group of the model, and count as unknown: {said}"
+    warnings.warn(text, DataWarning, stacklevel=4)
+    return np.asarray(number[found.codes])
+
+
+def match_names(found: Sequence[str], names: Sequence[str]) -> list[int]:
+    """Return the place of each found name among the others, whatever its spelling; UNKNOWN if it is not there."""
+    folded = [_fold(name) for name in names]
+    places = {name: place for place, name in enumerate(folded) if folded.count(name) == 1}
+    places |= {name: place for place, name in enumerate(names)}
+    return [places.get(name, places.get(_fold(name), UNKNOWN)) for name in found]
+
+
+def merge_spellings(codes: Codes) -> Codes:
+    """Merge values that differ only by case or spaces under the spelling that most rows have."""
+    alike = _find_spellings(codes)
+    if not alike:
+        return codes
+    first = {code: several[0] for several in alike for code in several}
+    kept = [code for code in range(len(codes.names)) if first.get(code, code) == code]
+    number = {code: place for place, code in enumerate(kept)}
+    moved = np.array([*(number[first.get(code, code)] for code in range(len(codes.names))), UNKNOWN])
+    return Codes(moved[codes.codes], tuple(codes.names[code] for code in kept))
+
+
+def note_spellings(what: str | Option, codes: Codes, remedy: str | Message) -> Message | None:
+    """Return a note on values that differ only by case or spaces, or None if there are none."""
+    alike = _find_spellings(codes)
+    if not alike:
+        return None
+    counts = np.bincount(codes.codes[codes.codes != UNKNOWN], minlength=len(codes.names))
+    said = [" and ".join(f"{codes.names[code]!r} ({counts[code]:,} rows)" for code in each) for each in alike]
+    differ = f" has values that differ only by case or spaces, and count as different: {listed(said, 5)}; "
+    return Message(what, differ, remedy)
+
+
+def note_missing(what: str, codes: Codes) -> str | None:
+    """Return a note on values that are how numpy or pandas spell a missing one, or None."""
+    rows = np.bincount(codes.codes[codes.codes != UNKNOWN], minlength=len(codes.names))
+    found = [
+        f"{name!r} ({rows[code]:,} rows)"
+        for code, name in enumerate(codes.names)
+        if {"", "nan", "NaN", "<NA>", "NaT"} & {part.strip() for part in name.split("×")}
+    ]
+    said = f"{what} has values that look missing, and count as values of their own: {listed(found, 5)}; "
+    return f"{said}write None where a value is not known" if found else None
+
+
+def warn_of_values(what: str, codes: Codes, stacklevel: int) -> None:
+    """Warn of values that differ only by case or spaces, and of values that look missing."""
+    for note in (note_spellings(what, codes, "write each in one way"), note_missing(what, codes)):
+        if note:
+            warnings.warn(note, DataWarning, stacklevel=stacklevel + 1)
+
+
+def _find_spellings(codes: Codes) -> list[list[int]]:
+    """Return the codes of values that differ only by case or spaces, together; the most frequent one first."""
+    spelt: dict[str, list[int]] = {}
+    for code, name in enumerate(codes.names):
+        spelt.setdefault(fold_spelling(name), []).append(code)
+    alike = [several for several in spelt.values() if len(several) > 1]
+    if alike:
+        counts = np.bincount(codes.codes[codes.codes != UNKNOWN], minlength=len(codes.names))
+        alike = [sorted((code for code in each if counts[code]), key=lambda code: -counts[code]) for each in alike]
+    return [several for several in alike if len(several) > 1]
 
 
 def check_common(label: Codes, prediction: Codes) -> None:
@@ -343,8 +476,10 @@ def check_common(label: Codes, prediction: Codes) -> None:
     if len(true) + len(predicted) > 2 and not set(true) & set(predicted):
         raise InputError(
             Option("y_pred"),
-            f"has the classes {_listed(label.names[code] for code in predicted)}",
-            Message("some of those of ", Option("y_true"), f", {_listed(label.names[code] for code in true)}"),
+            f"has the classes {listed([repr(label.names[code]) for code in predicted], 5)}",
+            Message(
+                "some of those of ", Option("y_true"), f", {listed([repr(label.names[code]) for code in true], 5)}"
+            ),
             "write both alike",
         )
 
@@ -360,18 +495,9 @@ def check_size(classes: int, groups: int) -> None:
         )
 
 
-def _alike(names: tuple[str, ...], true: set[int], predicted: set[int]) -> dict[int, int]:
-    """For each class that is predicted and never true, the true one that is spelt like it, if any."""
-    folded = {_fold(names[code]): code for code in true}
-    if len(folded) < len(true):  # the labels themselves tell such spellings apart
-        return {}
-    found = {code: folded.get(_fold(names[code])) for code in sorted(predicted - true)}
-    return {code: like for code, like in found.items() if like is not None}
-
-
 def _fold(name: str) -> str:
-    """What is left of a name without its spelling."""
-    text = name.strip().casefold()
+    """Return a name without its spelling; 1.0, 1 and True are one."""
+    text = fold_spelling(name)
     try:
         number = float(text)
     except ValueError:
@@ -379,6 +505,19 @@ def _fold(name: str) -> str:
     return str(int(number)) if number.is_integer() else text
 
 
-def _listed(names: Iterable[str], most: int = 5) -> str:
-    quoted = [repr(name) for name in names]
-    return ", ".join(quoted[:most]) + (f", ... ({len(quoted):,} in all)" if len(quoted) > most else "")
+def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:
+    """The user's weights as floats, one for each row."""
+    if sample_weight is None:
+        return None
+    check_unmasked(sample_weight, "sample_weight")
+    try:
+        weight = np.array(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError) as error:  # the last of tensors
+        raise TypeError(f"sample_weight cannot be read as numbers: {error}") from error
+    if weight.shape != (rows,):
+        raise ValueError(
+            f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
+        )
+    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+        raise ValueError("sample_weight holds values that are negative, nan or infinite, or nothing but zeros")
+    return weight

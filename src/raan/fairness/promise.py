@@ -6,19 +6,27 @@ of this test and decide nothing themselves.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from statistics import NormalDist
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Float
 
-from raan.fairness.aims import ACCURACY, ACCURATE, AIMS, MEASURES, Measure
-from raan.fairness.counts import Estimate, bracket, resample
-from raan.fairness.metrics import NAMES, accuracy, measure, worst_group_accuracy
-from raan.fairness.rule import Rule, Switched
+from raan.fairness.counts import Estimate, bracket, resample, resample_pair
+from raan.fairness.evidence import Switched, paired_error
+from raan.fairness.measures import ACCURACY, MEASURES, Measure, read_measure
+from raan.fairness.metrics import (
+    NAMES,
+    accuracy,
+    attribute_accuracy,
+    group_accuracy,
+    worst_group_accuracy,
+)
+from raan.fairness.rule import Rule
+from raan.text import html_table
 
 CONFIDENCE, REPLICATES = 0.95, 1000
 """The level of the intervals, and the bootstrap samples that they are made from."""
@@ -91,11 +99,10 @@ class Claim:
         """What the rows show, with its interval, in the unit of what was promised."""
         if math.isnan(self.found.value):
             return "undefined"
-        unit = "points" if self.promised.endswith("points") else "%"
-        value, low, high = (
-            f"{round(100 * x, 1) + 0.0:.1f}" for x in (self.found.value, self.found.low, self.found.high)
-        )
-        return f"{value} {unit} ({low} to {high})"
+        ends = (self.found.value, self.found.low, self.found.high)
+        unit = next((unit for unit in (" points", " %") if self.promised.endswith(unit)), "")
+        value, low, high = (f"{round(100 * x, 1) + 0.0:.1f}" if unit else f"{x:.3g}" for x in ends)
+        return f"{value}{unit} ({low} to {high})"
 
     def to_dict(self) -> dict[str, Any]:
         """The claim for JSON."""
@@ -124,62 +131,62 @@ class Verdict:
         return {"status": str(self.status), "claims": {claim.key: claim.to_dict() for claim in self.claims}}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Promise:
     """What new rows may expect of the choice, measured on rows that did not make it, with 95 % intervals.
 
-    `metrics` are the chosen classifier's, `plain` the plain estimator's on the same rows; `accuracy_loss` is what
-    the choice costs, with the interval of the paired difference.
+    `metrics` are the chosen classifier's, by name, `plain` the plain estimator's on the same rows; `accuracy_loss`
+    is what the choice costs, with the interval of the paired difference, and `performance_loss` the same of the
+    performance that the budget is for.
     """
 
     metrics: Mapping[str, Estimate]
     plain: Mapping[str, Estimate]
     accuracy_loss: Estimate
+    performance_loss: Estimate
     rows: int
 
     @classmethod
-    def of(cls, chosen: OneModel, plain: OneModel, switched: Switched) -> "Promise":
+    def of(cls, chosen: OneModel, plain: OneModel, switched: Switched, rule: Rule) -> "Promise":
         """The promise of decisions on rows that did not make the choice, against the plain estimator's there."""
         loss = float(accuracy(plain) - accuracy(chosen))
         error = float(np.sqrt(max(switched.sum() / chosen.sum() - loss**2, 0) / chosen.sum()))
         half = WIDTH / 2 * error
-        return cls(
-            estimate_metrics(chosen),
-            estimate_metrics(plain),
-            Estimate(loss, loss - half, loss + half),
-            int(plain.sum()),
-        )
-
-    def of_plain(self) -> "Promise":
-        """What new rows may expect of the plain estimator."""
-        return Promise(self.plain, self.plain, Estimate(0.0, 0.0, 0.0), self.rows)
+        accuracy_loss = performance_loss = Estimate(loss, loss - half, loss + half)
+        if rule.performance != ACCURACY.key:
+            drawn = resample_pair(plain, chosen, switched, REPLICATES)
+            performance_loss = _find_loss(rule.currency, (plain, chosen), drawn)
+        metrics, of_plain = (estimate_metrics(each, rule.measures) for each in (chosen, plain))
+        return cls(metrics, of_plain, accuracy_loss, performance_loss, int(plain.sum()))
 
     def check(self, rule: Rule, found: OneModel | Mapping[str, Estimate]) -> Verdict:
-        """Test what can be tested without the plain estimator: accuracy and the aim are as good as expected.
+        """Test what can be tested without the plain estimator: performance and the aim are as good as expected.
 
         `found` are the chosen classifier's counts on new rows, or its metrics there with intervals. What is
         claimed is the end of the promise's own interval. A gap is an absolute difference, which noise alone makes
         larger: the noise of the new rows is taken off first, in squares.
         """
         if not isinstance(found, Mapping):
-            found = estimate_metrics(found)
-        aimed = [rule.goal] if rule.goal is not ACCURATE else [AIMS[key] for key, _ in rule.limits]
-        return Verdict(tuple(self._expect(each, found[each.metric]) for each in (ACCURACY, *aimed)))
+            found = estimate_metrics(found, rule.measures)
+        aimed = [limit.measure for limit in rule.limits] if rule.seeks_performance else [rule.goal]
+        claimed = {each.metric: each for each in (ACCURACY, rule.currency, *aimed)}
+        return Verdict(tuple(self._expect(each, found[name]) for name, each in claimed.items() if name in found))
 
     def _expect(self, measured: Measure, found: Estimate) -> Claim:
         expected, error, value = self.metrics[measured.metric], _error(found), found.value
         bound = expected.low if measured.more_is_better else expected.high
         bound = expected.value if math.isnan(bound) else bound
-        if not measured.more_is_better:
+        if not measured.more_is_better and measured.compares_groups:
             value = math.sqrt(max(value**2 - error**2, 0)) if value == value else value
         side = "at least" if measured.more_is_better else "at most"
         short = -measured.gain(value - bound)
         title = f"{measured.title} as expected"
-        return Claim(measured.metric, title, f"{side} {100 * bound:.1f} %", found, short, error)
+        return Claim(measured.metric, title, f"{side} {measured.format(bound)}", found, short, error)
 
     def to_dict(self) -> dict[str, Any]:
         """The promise for JSON; an undefined number is None."""
-        values = {**self.metrics, "accuracy_loss": self.accuracy_loss}
+        losses = {name: getattr(self, name) for name in ("accuracy_loss", "performance_loss")}
+        values = {**self.metrics, **losses}
         return {
             "metrics": {name: _numbers(each) for name, each in values.items()},
             "plain": {name: _numbers(each) for name, each in self.plain.items()},
@@ -190,20 +197,40 @@ class Promise:
     def from_dict(cls, stored: Mapping[str, Any]) -> "Promise":
         """What `to_dict` gave."""
         metrics, plain = ({str(k): _read(v) for k, v in stored[part].items()} for part in ("metrics", "plain"))
-        return cls({name: metrics[name] for name in NAMES}, plain, metrics["accuracy_loss"], int(stored["rows"]))
+        losses = (metrics.pop("accuracy_loss"), metrics.pop("performance_loss"))
+        if not {*NAMES} <= {*metrics} == {*plain}:
+            raise ValueError(f"the promise has the metrics {', '.join(metrics)}; expected {', '.join(NAMES)}")
+        return cls(metrics, plain, *losses, int(stored["rows"]))
 
     def __str__(self) -> str:
         lines = [f"on {self.rows:,} rows that did not choose: plain -> chosen"]
-        lines += [
-            f"  {each.title + ':':<26}{self.plain[each.metric]} -> {self.metrics[each.metric]}"
-            for each in MEASURES
+        lines += [f"  {title + ':':<26}{' -> '.join(values)}" for title, *values in self._table()]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        """The promise as a table for notebooks."""
+        rows = [
+            ["", "plain", "chosen"],
+            *(row if len(row) == 3 else [row[0], "", row[1]] for row in self._table()),
         ]
-        return "\n".join([*lines, f"  {'accuracy lost:':<26}{self.accuracy_loss}"])
+        return html_table(rows, f"Expected on new rows, from {self.rows:,} rows that did not choose")
+
+    def _table(self) -> Iterator[list[str]]:
+        """Each measure with its value for plain and chosen, and last what the choice costs."""
+        known = {each.metric: each for each in MEASURES}
+        for name, value in self.metrics.items():
+            measured = known.get(name) or read_measure(name)
+            both = (self.plain[name], value)
+            yield [measured.title, *(str(each) if measured.unit else each.as_number() for each in both)]
+        yield ["accuracy lost", str(self.accuracy_loss)]
 
 
 def check_against_plain(rule: Rule, chosen: OneModel, plain: OneModel, switched: Switched) -> Verdict:
     """Test what is claimed against the plain estimator on rows that both decided: budget, guard, aim, limits."""
-    before, after = resample_pair(plain, chosen, switched)
+    before, after = resample_pair(plain, chosen, switched, REPLICATES)
     return Verdict(tuple(_claims(rule, chosen, plain, before, after)))
 
 
@@ -211,63 +238,91 @@ def _claims(
     rule: Rule, chosen: OneModel, plain: OneModel, before: np.ndarray, after: np.ndarray
 ) -> Iterator[Claim]:
     if rule.accuracy_drop < 1:
-        lost = _centred(accuracy(plain) - accuracy(chosen), accuracy(before) - accuracy(after))
-        most = rule.accuracy_drop
-        promised = f"at most {100 * most:g} points"
-        yield Claim("accuracy_budget", "accuracy lost", promised, lost, lost.value - most, _error(lost))
+        lost, most = _find_loss(rule.currency, (plain, chosen), (before, after)), rule.accuracy_drop
+        promised = f"at most {100 * most:g} points" if rule.currency.unit else f"at most {most:g}"
+        title = f"{rule.currency.title} lost" if rule.currency.more_is_better else f"more {rule.currency.title}"
+        yield Claim(f"{rule.performance}_budget", title, promised, lost, lost.value - most, _error(lost))
     if rule.worst_group_drop is not None:
-        worst = [worst_group_accuracy(each) for each in (plain, chosen, before, after)]
-        fell = _centred(worst[0] - worst[1], worst[2] - worst[3])
+        fell, several = _find_fall(rule, (plain, chosen), (before, after))
         most = rule.worst_group_drop
         promised = f"at most {100 * most:g} points"
-        title = "fall of the worst-served group"
-        yield Claim("worst_group_guard", title, promised, fell, fell.value - most, _error(fell))
-    if rule.goal.key in AIMS:
-        values = [measure(rule.goal.metric, each) for each in (plain, chosen, before, after)]
+        error = _error(fell) * NormalDist().inv_cdf(1 - LEVEL / several) / SURE
+        yield Claim("worst_group_guard", GUARDED[rule.guard], promised, fell, fell.value - most, error)
+    if not rule.seeks_performance:
+        values = [rule.goal(each) for each in (plain, chosen, before, after)]
         sign = 1 if rule.goal.more_is_better else -1
         gain = _centred(sign * (values[1] - values[0]), sign * (values[3] - values[2]))
         least = 1e-6  # no gain at all is none
         short, title = least - gain.value, f"gain in {rule.goal.title}"
-        yield Claim("aim", title, "above 0 points", gain, short, _error(gain), gain=True)
-    for key, most in rule.limits:
-        limited = AIMS[key]
-        loss = _centred(limited.loss_of(chosen), limited.loss_of(after))
-        title = f"error of the {limited.short}" if limited.more_is_better else limited.title
-        yield Claim(f"limit_{key}", title, f"at most {100 * most:g} %", loss, loss.value - most, _error(loss))
+        promised = "above 0 points" if rule.goal.unit else "above 0"
+        yield Claim("aim", title, promised, gain, short, _error(gain), gain=True)
+    for limit in rule.limits:
+        found = _centred(limit.measure(chosen), limit.measure(after))
+        promised = f"{limit.side} {limit.measure.format(limit.value)}"
+        short = -float(limit.spare(chosen))
+        yield Claim(f"limit_{limit.measure.key}", limit.measure.title, promised, found, short, _error(found))
 
 
-def resample_pair(plain: OneModel, chosen: OneModel, switched: Switched) -> tuple[np.ndarray, np.ndarray]:
-    """Bootstrap samples of the counts of two models that decided the same rows.
-
-    Of two classes, how many rows of each cell are right in one model only says how often both are right: rows are
-    drawn with both decisions, and the difference of the models is as noisy as it really is. Of more classes the
-    two are drawn apart, which makes the difference noisier than it is.
-    """
-    rng = np.random.default_rng(0)
-    if len(plain) != 2:
-        return resample(plain, REPLICATES, rng), resample(chosen, REPLICATES, rng)
-    right, moved = (np.stack([each[k, :, k] for k in range(2)]) for each in (plain, chosen))
-    both = (right + moved - switched) / 2
-    size = plain.sum(-1)
-    joint = np.stack([both, right - both, moved - both, size - right - moved + both], axis=-1)
-    drawn = resample(np.maximum(joint, 0), REPLICATES, rng)
-    return tuple(_predicted(drawn[..., 0] + drawn[..., place], drawn.sum(-1)) for place in (1, 2))  # type: ignore[return-value]
+def _find_loss(
+    currency: Measure, models: tuple[OneModel, OneModel], replicates: tuple[np.ndarray, np.ndarray]
+) -> Estimate:
+    """How much performance the second model loses against the first."""
+    plain, chosen, before, after = (currency.to_loss(currency(each)) for each in (*models, *replicates))
+    return _centred(chosen - plain, after - before)
 
 
-def _predicted(right: np.ndarray, size: np.ndarray) -> np.ndarray:
-    """Counts of two classes from how many of each cell are right, [replicate, label, attribute, prediction]."""
-    wrong = size - right
-    return np.stack([np.stack([right[:, 0], wrong[:, 0]], -1), np.stack([wrong[:, 1], right[:, 1]], -1)], axis=1)
+GUARDED = {
+    "worst": "fall of the worst-served group",
+    "groups": "largest fall of a group's accuracy",
+    "cells": "largest fall of a (class, group)",
+}
+"""What the claim of the guard is called, by its level."""
 
 
-def estimate_metrics(counts: OneModel) -> dict[str, Estimate]:
+def _find_fall(
+    rule: Rule, models: tuple[OneModel, OneModel], replicates: tuple[np.ndarray, np.ndarray]
+) -> tuple[Estimate, int]:
+    """The fall of what is guarded, and of how many falls it is the largest in standard errors."""
+    if rule.guard == "worst":
+        values = [worst_group_accuracy(each) for each in (*models, *replicates)]
+        return _centred(values[0] - values[1], values[2] - values[3]), 1
+    rate = attribute_accuracy if rule.guard == "groups" else group_accuracy
+    rates = [rate(each) for each in (*models, *replicates)]
+    falls, drawn = (rates[0] - rates[1]).ravel(), (rates[2] - rates[3]).reshape(len(replicates[0]), -1)
+    known = np.flatnonzero(~np.isnan(falls))
+    if not len(known):
+        return Estimate(math.nan, math.nan, math.nan), 1
+    error = np.maximum(np.nanstd(drawn[:, known], axis=0), TOLERANCE)
+    worst = known[int((falls[known] / error).argmax())]
+    return _centred(falls[worst], drawn[:, worst]), len(known)
+
+
+class Change(NamedTuple):
+    """How many more of 1,000 people of a class and group are decided rightly, with a 95 % interval."""
+
+    label: int
+    group: int
+    people: int
+    per_1000: Estimate
+
+
+def find_changes(chosen: OneModel, plain: OneModel, switched: Switched) -> list[Change]:
+    """Say who gains and who loses by the choice: for every class and group, in people of 1,000."""
+    size = plain[:, :-1].sum(-1)
+    moved = group_accuracy(chosen) - group_accuracy(plain)
+    half = WIDTH / 2 * paired_error(moved, switched[:, :-1], size)
+    return [
+        Change(y, a, int(size[y, a]), Estimate(*(1000 * (moved[y, a] + sign * half[y, a]) for sign in (0, -1, 1))))
+        for y, a in np.argwhere(size > 0).tolist()
+    ]
+
+
+def estimate_metrics(counts: OneModel, measures: Sequence[Measure] = MEASURES) -> dict[str, Estimate]:
     """Every metric of the decisions, with its interval by the bootstrap over rows."""
     replicates = resample(counts, REPLICATES, np.random.default_rng(0))
-    return {name: _estimate(measure(name, counts), measure(name, replicates)) for name in NAMES}
-
-
-def _estimate(value: Any, replicates: np.ndarray) -> Estimate:
-    return Estimate(*bracket(np.asarray(value), replicates, CONFIDENCE).tolist())
+    return {
+        each.metric: Estimate(*bracket(each(counts), each(replicates), CONFIDENCE).tolist()) for each in measures
+    }
 
 
 def _centred(value: Any, replicates: np.ndarray) -> Estimate:

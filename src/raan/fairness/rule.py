@@ -8,8 +8,9 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from raan.errors import InputError, Option, is_number
-from raan.fairness.aims import ACCURATE, AIMS, Aim, read_aim
 from raan.fairness.counts import Counts, resample
+from raan.fairness.evidence import GUARDS, GuardLevel, Reference, Switched
+from raan.fairness.measures import ACCURACY, MEASURES, Limit, Measure, read_aim, read_measure
 from raan.fairness.metrics import Values, accuracy, group_accuracy, worst_group_accuracy
 
 ACCURACY_DROP = 0.005
@@ -34,13 +35,6 @@ REPLICATES = 500
 """Bootstrap samples that measure the noise of an aim."""
 
 
-Switched = Float[np.ndarray, "*lead label attribute"]
-"""How many rows of each cell are right at a point and wrong in the reference, or the reverse."""
-
-Reference = Float[np.ndarray, "*batch label attribute prediction"]
-"""The counts of what points are held against; leading axes broadcast against theirs."""
-
-
 @dataclass(frozen=True)
 class Rule:
     """The best point for the aim among those that keep what a reference has, up to an accuracy budget.
@@ -54,7 +48,10 @@ class Rule:
 
     Both allowances are kept with `margin` standard errors of the paired difference to spare, where it is known how
     many rows of each cell are right at a point and wrong in the reference, or the reverse (`switched`). `limits`
-    are aims and the most that their losses may be.
+    are measures with what they may be. FairFrontier chooses by tests (`raan.frontier.choice`),
+    for which `margin` is the quantile and `guard` says what `worst_group_drop` protects, and `accuracy_drop` is a
+    budget of `performance`; training paths and studies choose by the methods of this class, which know accuracy
+    and the guard of the worst cell only. `positive` is the number of the positive class, -1 for the last.
 
     Without an aim the last of the allowed points is taken; for "accuracy" the most accurate.
     """
@@ -65,33 +62,50 @@ class Rule:
     noise: float = 0.0
     tie: float | None = None
     margin: float = 0.0
-    limits: tuple[tuple[str, float], ...] = ()
+    limits: tuple[Limit, ...] = ()
+    guard: GuardLevel = "worst"
+    performance: str = ACCURACY.key
+    positive: int = -1
 
     def __post_init__(self) -> None:
-        """Either spelling of an aim is read; an unknown one, or a budget that is no share, is an error."""
-        if self.aim is not None and not (isinstance(self.aim, str) and self.aim == ACCURATE.key):
+        """Either spelling of a measure is read; an unknown one, or a budget that is no share, is an error."""
+        performance = read_measure(self.performance, "performance")
+        object.__setattr__(self, "performance", performance.key)
+        if performance.compares_groups:
+            raise InputError(
+                Option("performance"), f"is {performance.key!r}, which compares groups", "a measure of all people"
+            )
+        if self.aim is not None and self.aim != self.performance:
             object.__setattr__(self, "aim", read_aim(self.aim).key)
-        object.__setattr__(
-            self, "limits", tuple((read_aim(aim, "at_most").key, most) for aim, most in self.limits)
-        )
-        for key, most in self.limits:
-            largest = 2 if key == "equalized_odds" else 1
-            if not (is_number(most) and 0 <= most <= largest):
-                raise InputError(
-                    Option("at_most"),
-                    f"limits {key} to {most!r}",
-                    f"a share from 0 to {largest}; 0.05 is 5 points",
-                )
+        if not isinstance(self.guard, str) or self.guard not in GUARDS:
+            raise InputError(Option("guard"), f"is {self.guard!r}", f"one of {', '.join(map(repr, GUARDS))}")
         for name in ("accuracy_drop", "worst_group_drop"):
-            value = getattr(self, name)
+            value, most = getattr(self, name), 1 if name != "accuracy_drop" or performance.unit else np.inf
             optional = name == "worst_group_drop" and value is None
-            if not optional and not (is_number(value) and 0 <= value <= 1):
+            if not optional and not (is_number(value) and 0 <= value <= most):
                 raise InputError(Option(name), f"is {value!r}", "a share from 0 to 1; 0.005 is half a point")
 
     @property
-    def goal(self) -> Aim:
+    def goal(self) -> Measure:
         """The aim itself; the worst group's accuracy for a rule without one, to measure by."""
-        return ACCURATE if self.aim == ACCURATE.key else AIMS[self.aim or "worst_group"]
+        return self.currency if self.seeks_performance else read_aim(self.aim or "worst_group").at(self.positive)
+
+    @property
+    def currency(self) -> Measure:
+        """What fairness may cost: accuracy, or another measure of all people."""
+        return read_measure(self.performance).at(self.positive)
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """What is reported of a choice: the columns of every table, and what the rule asks for besides."""
+        asked = (self.currency, *(() if self.seeks_performance else (self.goal,)))
+        several = (*MEASURES, *asked, *(limit.measure for limit in self.limits))
+        return tuple({each.metric: each.at(self.positive) for each in several}.values())
+
+    @property
+    def seeks_performance(self) -> bool:
+        """Whether limits are all that fairness asks for, so that the best performance within them is taken."""
+        return self.aim == self.performance
 
     def with_noise_of(self, reference: Float[np.ndarray, "label attribute prediction"]) -> "Rule":
         """The rule with the noise that the aim has on the rows of the reference, ties broken by accuracy."""
@@ -105,7 +119,7 @@ class Rule:
         return loss if self.goal.more_is_better else np.asarray(np.hypot(loss, self.noise))
 
     def allows(self, counts: Counts, reference: Reference, switched: Switched | None = None) -> np.ndarray:
-        """Whether each point keeps what the reference has, up to the budgets, and stays within the limits."""
+        """Whether each point keeps what the reference has, up to the budgets."""
         error, cell_error = (0.0, 0.0) if switched is None else paired_errors(counts, reference, switched)
         least = accuracy(reference) - self.accuracy_drop - TOLERANCE
         allowed = accuracy(counts) - self.margin * error >= least
@@ -114,8 +128,6 @@ class Rule:
             kept = (group_accuracy(counts) - self.margin * cell_error).min((-1, -2)) >= guard
             # Where the reference's worst group is undefined there is nothing to keep.
             allowed = allowed & (kept | np.isnan(guard))
-        for aim, most in self.limits:
-            allowed = allowed & (AIMS[aim].loss_of(counts) <= most + TOLERANCE)
         return np.asarray(allowed)
 
     def objective(
@@ -124,11 +136,9 @@ class Rule:
         reference: Reference,
         step: int = 0,
         switched: Switched | None = None,
-        smoothed: Counts | None = None,
     ) -> Values:
         """What makes the smallest number the best point; infinity for one that must not be taken."""
-        aimed = counts if smoothed is None else smoothed
-        loss = np.full(accuracy(counts).shape, -float(step)) if self.aim is None else self.loss(aimed)
+        loss = np.full(accuracy(counts).shape, -float(step)) if self.aim is None else self.loss(counts)
         return np.where(np.isnan(loss) | ~self.allows(counts, reference, switched), np.inf, loss)
 
     def choose(
@@ -137,14 +147,12 @@ class Rule:
         reference: Float[np.ndarray, "*batch label attribute prediction"],
         step: Int[np.ndarray, "point"] | None = None,
         switched: Float[np.ndarray, "point *batch label attribute"] | None = None,
-        smoothed: Float[np.ndarray, "point *batch label attribute prediction"] | None = None,
     ) -> Int[np.ndarray, "*batch"]:
         """The place of the point that is taken; -1 where none is allowed or the aim is defined in none.
 
-        `step` is how late each point is, for rules without an aim; without it, points come in their order. The aim
-        is measured on `smoothed` counts where there are any; budget, guard and limits always on the counts.
+        `step` is how late each point is, for rules without an aim; without it, points come in their order.
         """
-        objective = self.objective(points, reference, switched=switched, smoothed=smoothed)
+        objective = self.objective(points, reference, switched=switched)
         if self.aim is None:
             late = np.arange(len(points)) if step is None else step
             objective = np.where(np.isfinite(objective), -late.reshape(-1, *[1] * (objective.ndim - 1)), np.inf)

@@ -4,13 +4,14 @@ import re
 import shlex
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from statistics import NormalDist
 
 from raan._version import versions
-from raan.fairness.aims import AIMS, MEASURES
 from raan.fairness.audit import audit_counts
 from raan.fairness.counts import Estimate
+from raan.fairness.measures import ACCURACY, MEASURES
 from raan.fit.outcome import Outcome
-from raan.fit.words import inputs, verdict
+from raan.fit.words import budget, inputs, verdict
 from raan.text import replace_controls
 
 
@@ -73,19 +74,24 @@ def _cells(outcome: Outcome) -> Iterator[str]:
         yield f"| {escape(name)} | {' | '.join(f'{count:,}' for count in row)} |"
 
 
+WHO = {"worst": "the worst-served group", "groups": "every group", "cells": "every class of every group"}
+"""What is guarded, in words."""
+
+
 def _choice(outcome: Outcome) -> Iterator[str]:
     rule, facts = outcome.rule, outcome.facts
     best = "best" if rule.goal.more_is_better else "smallest"
     asked = f"the {best} {rule.goal.title}"
-    asked += "".join(f", with the {AIMS[aim].title} within {100 * most:g} points" for aim, most in rule.limits)
-    floor = "no guard under the worst-served group"
+    asked += "".join(f", with {limit}" for limit in rule.limits)
+    guard = "no guard"
     if rule.worst_group_drop is not None:
-        floor = f"the worst-served group at most {100 * rule.worst_group_drop:g} points below its accuracy there"
+        guard = f"{WHO[rule.guard]} at most {100 * rule.worst_group_drop:g} points below its accuracy there"
     yield (
         f"Trained within {facts.minutes:g} minute{'' if facts.minutes == 1 else 's'}: {', '.join(facts.trained)}. "
-        f"Asked for: {asked}, at most {100 * rule.accuracy_drop:g} points of accuracy below the most accurate "
-        f"plain model, {facts.plain_method}, and {floor}; both with {rule.margin:.2g} standard errors to spare. "
-        "All of this was evaluated in cross-validation. Test rows took no part in the choice."
+        f"Asked for: {asked}, at most {budget(rule)} less than the best "
+        f"plain model has, {facts.plain_method}, and {guard}, each at a confidence of "
+        f"{NormalDist().cdf(rule.margin):.2g}. All of this was evaluated in cross-validation. Test rows took no "
+        "part in the choice."
     )
 
 
@@ -94,10 +100,12 @@ def _promise(outcome: Outcome) -> Iterator[str]:
     promise = outcome.promise
     yield "| in cross-validation | plain | this model |"
     yield "|---|---:|---:|"
-    for measure in MEASURES:
+    for measure in outcome.rule.measures:
         pair = (promise.plain[measure.metric], promise.metrics[measure.metric])
         yield _row(measure.title, pair)
     yield _row("accuracy lost", (None, promise.accuracy_loss))
+    if outcome.rule.performance != ACCURACY.key:
+        yield _row(f"{outcome.rule.currency.title} lost", (None, promise.performance_loss))
 
 
 def _claims(outcome: Outcome) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """A fitted classifier of rows as they stand in the user's files."""
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from os import PathLike
 from typing import Any
 
@@ -34,7 +34,9 @@ class TableClassifier:
 
     @property
     def classes_(self) -> Shaped[np.ndarray, "label"]:
-        """The classes that `predict` gives: whole numbers where all of them are, otherwise text."""
+        """The classes that `predict` gives: bools or whole numbers where all of them are, otherwise text."""
+        if {*self.class_names} == {"False", "True"}:
+            return np.array([name == "True" for name in self.class_names])
         whole = all(re.fullmatch(r"-?(0|[1-9]\d{0,17})", name) for name in self.class_names)
         return np.array([int(name) for name in self.class_names] if whole else self.class_names)
 
@@ -56,10 +58,6 @@ class TableClassifier:
     def probabilities(self, features: Float32[np.ndarray, "row feature"]) -> Float[np.ndarray, "row label"]:
         """The probabilities of rows of features that the preprocessing made."""
         return np.asarray(self.classifier.predict_proba(features))
-
-    def with_classifier(self, classifier: Any, about: dict[str, Any]) -> "TableClassifier":
-        """The same preprocessing before another model."""
-        return replace(self, classifier=classifier, about=about)
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""
@@ -84,4 +82,8 @@ class TableClassifier:
             raise ValueError(f"the preprocessing makes {made} features, the model takes {taken}")
         if classifier.classes_.tolist() != list(range(len(names))):
             raise ValueError(f"the model's classes do not fit the {len(names)} names")
-        return cls(preprocessing, classifier, names, dict(state["about"]))
+        model = cls(preprocessing, classifier, names, dict(state["about"]))
+        row = np.zeros((1, made), np.float32)  # parts that do not fit together are found now, not when it is used
+        if not np.isfinite(model.probabilities(row)).all() or len(model.predict_features(row)) != 1:
+            raise ValueError("the model gives no probabilities")
+        return model

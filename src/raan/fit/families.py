@@ -12,12 +12,12 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from raan.errors import in_shell, spell
-from raan.fairness.counts import MIN_CHOSEN, cell_counts
+from raan.fairness.counts import MIN_CHOSEN, cell_counts, effective_weights
+from raan.fairness.evidence import support_budget
 from raan.fit.rows import Rows
 from raan.fitting import fit_weighted
-from raan.frontier.decide import Counted, Evaluation
+from raan.frontier.decide import Counted, Evaluation, decide
 from raan.frontier.estimator import FairFrontier
-from raan.frontier.search import Points
 
 FOLDS = 3
 """In how many parts rows are left out."""
@@ -69,7 +69,7 @@ def in_order(rows: Rows) -> tuple[Kind, Kind]:
 
 @dataclass(frozen=True, eq=False)
 class Family:
-    """A kind of model fitted in folds, with its posterior on test rows. Its first point is the plain model."""
+    """A kind of model fitted in folds, with its posterior on test rows. Its first point is the baseline."""
 
     title: str
     frontier: FairFrontier
@@ -84,7 +84,7 @@ class Family:
         """Count points in cross-validation and on test rows, against a reference's plain model."""
         weights = self.frontier.points_.weights[points]
         pairs = (self.frontier.evaluation_, reference.frontier.evaluation_), (self.test, reference.test)
-        held_out, test = (replace(own, reference=other.plain).count(weights) for own, other in pairs)
+        held_out, test = (replace(own, reference=other.reference).count(weights) for own, other in pairs)
         return held_out, test
 
 
@@ -109,18 +109,26 @@ def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any]) -> Family:
     training, test = rows.training, rows.test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare groups are noted where the table is read; the choice is made later
-        frontier.fit(rows.features(training), rows.label(training), sensitive_features=rows.group_names(training))
+        frontier.fit(
+            rows.features(training),
+            rows.label(training),
+            sensitive_features=rows.group_names(training),
+            sample_weight=rows.weight(training),
+            groups=rows.person(training),
+        )
         posterior = frontier.posterior(rows.features(test))
-    evaluation = Evaluation(posterior, rows.label(test), rows.group(test), np.zeros(len(test), np.int64), 1)
-    return Family(kind.title, frontier, evaluation)
+    reference, label, group = decide(posterior, frontier.points_.weights[0]), rows.label(test), rows.group(test)
+    cell = label * (len(rows.groups) + 1) + group + 1
+    weight = effective_weights(rows.weight(test), rows.person(test), cell)
+    return Family(kind.title, frontier, Evaluation(posterior, label, group, reference, weight))
 
 
 def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:
     """Compare every family with the most accurate plain model, and take the best point by the one rule.
 
     Families come in the order of preference: a later one's plain model must be more accurate by more than the
-    standard error of the difference. Each family's best point by the rule is taken; then the best of these by the
-    same rule. Where it takes none, the trade-off is that of the plain model's family, at its first point.
+    standard error of the difference. Of the points that the families' tests accept, the best for the aim is taken.
+    Where there is none, the trade-off is that of the plain model's family, at its first point.
     """
     reference = families[0]
     for family in families[1:]:
@@ -128,31 +136,34 @@ def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:
     trade_offs = [_compare(family, reference) for family in families]
     own = trade_offs[families.index(reference)]
     fairer = [each for each in trade_offs if each.place]
-    tables = [(own.frontier.frontier_, 0), *((each.frontier.frontier_, each.place) for each in fairer)]
-    counts, switched, smoothed = (
-        np.stack([getattr(frontier, name)[place] for frontier, place in tables]) for name in Counted._fields
-    )
-    taken = int(own.frontier.frontier_.rule.choose(counts, counts[0], switched=switched, smoothed=smoothed))
-    return reference, fairer[taken - 1] if taken > 0 else own
+    return reference, min(fairer, key=_loss) if fairer else own
+
+
+def _loss(trade_off: TradeOff) -> float:
+    """The loss of the aim at the point taken; without an aim, of accuracy."""
+    frontier = trade_off.frontier.frontier_
+    return float(frontier.rule.goal.loss_of(frontier.chosen.counts))
 
 
 def _is_more_accurate(family: Family, other: Family) -> bool:
-    """Whether a family's plain model is more accurate in cross-validation than another's beyond chance."""
-    label = family.frontier.evaluation_.label
-    gain = (family.frontier.evaluation_.plain == label).astype(float) - (other.frontier.evaluation_.plain == label)
-    return bool(gain.mean() > gain.std() / np.sqrt(len(gain)))
+    """Whether a family's baseline is better in cross-validation than another's by more than a standard error."""
+    (counts, switched), _ = family.count(other, slice(1))
+    (before, _), _ = other.count(other, slice(1))
+    currency = other.frontier.frontier_.rule.currency
+    return bool(support_budget(counts[0], before[0], switched[0], 0.0, currency) > 1)
 
 
 def _compare(family: Family, reference: Family) -> TradeOff:
     """The family's points, after the reference's plain model where that is of another family."""
     held_out, test = family.count(reference)
-    points = Points(family.frontier.points_.weights, *held_out)
+    points = replace(family.frontier.points_, **held_out._asdict())
     if family is not reference:
         first, before = reference.count(reference, slice(1))
-        points = Points(np.ones_like(points.weights[:1]), *first) + points
+        own = points.take(np.zeros(1, np.int64))
+        points = replace(own, path=np.array([-1]), **first._asdict()) + points
         test = Counted(*(np.concatenate(pair) for pair in zip(before, test, strict=True)))
     with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice
-        return TradeOff(family, family.frontier.with_points(points), test.counts[:, 0], test.switched[:, 0])
+        return TradeOff(family, family.frontier.with_points(points), test.counts, test.switched)
 
 
 def choose_with_warnings(frontier: FairFrontier, **options: Any) -> tuple[FairFrontier, tuple[str, ...]]:

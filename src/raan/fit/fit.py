@@ -1,13 +1,15 @@
 """From a table to a fairer model: kinds of model within a time budget, and the choice by the user's rule."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from raan.fairness.aims import AIMS
-from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE
+from raan.errors import InputError, Option, listed
+from raan.fairness.measures import AIMS
+from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
 from raan.fit.classifier import TableClassifier
 from raan.fit.clock import Clock
 from raan.fit.families import (
@@ -45,11 +47,15 @@ class FitOptions:
     confidence: float = CONFIDENCE
     seconds: float = 300.0
     seed: int = 0
+    guard: str = "worst"
+    performance: str = "accuracy"
+    max_drop: float | None = None
+    pos_label: str | None = None
 
     @property
     def rule(self) -> dict[str, Any]:
         """The rule as FairFrontier takes it."""
-        names = ("aim", "accuracy_drop", "worst_group_drop", "confidence")
+        names = ("aim", "accuracy_drop", "worst_group_drop", "confidence", "guard", "performance", "max_drop")
         return {name: getattr(self, name) for name in names}
 
 
@@ -79,20 +85,22 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
     """
     evaluated, notes = drop_small_groups(loaded)
     whole = Rows.of(evaluated, options.seed)
+    rule = options.rule | {"pos_label": _find_positive(options.pos_label, whole.classes)}
     first, second = in_order(whole)
     rows, seconds = _plan_first(first, whole, clock)
     with clock.work(first.title, seconds):
-        families = [fit_family(first, rows, options.rule)]
+        families = [fit_family(first, rows, rule)]
     known: dict[str, float] = {}
     found = [*notes, *_note_subsample(rows, whole)]
     with clock.limit():
         if clock.left:
-            families += _fit_quick(second, rows, options, clock)
+            families += _fit_quick(second, rows, rule, clock)
         known = expect_with_known_groups(families[0])
     if clock.interrupted:
         found.append("Training was interrupted: the choice is among what had been trained by then.")
     reference, best = choose_family(families)
     found += choose_with_warnings(best.frontier)[1]
+    found += _note_positive(options, best.frontier.frontier_.rule, rows.classes)
     facts = Facts(
         label=source.label,
         attributes=tuple(source.attributes),
@@ -109,7 +117,7 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
         plain_method=reference.title,
         own_plain=best.family is reference,
         known=known,
-        known_rule=(options.accuracy_drop, options.worst_group_drop),
+        known_rule=(best.frontier.frontier_.rule.accuracy_drop, options.worst_group_drop),
         notes=(*found, *_note_embedded(loaded.preprocessing)),
         warnings=loaded.warnings,
         command=source.command,
@@ -150,7 +158,24 @@ def _note_embedded(preprocessing: Preprocessing) -> Iterator[str]:
         )
 
 
-def _fit_quick(kind: Kind, rows: Rows, options: FitOptions, clock: Clock) -> list[Family]:
+def _find_positive(pos_label: str | None, classes: Sequence[str]) -> int | None:
+    """The number of the positive class among those of the table."""
+    if pos_label is None:
+        return None
+    if pos_label not in classes:
+        raise InputError(Option("positive"), f"is {pos_label!r}", f"one of the classes {listed(classes)}")
+    return list(classes).index(pos_label)
+
+
+def _note_positive(options: FitOptions, rule: Rule, classes: Sequence[str]) -> Iterator[str]:
+    """A note that says which class was taken for the positive one, where that makes a difference."""
+    asked = [rule.goal, rule.currency]
+    sided = any({"recall", "precision", "fp", "fn", "f1"} & {*re.findall(r"\w+", each.formula)} for each in asked)
+    if options.pos_label is None and len(classes) == 2 and sided and rule.goal.key != "equalized_odds":
+        yield f"{classes[1]!r} is taken for the positive class; --positive {classes[0]} takes the other."
+
+
+def _fit_quick(kind: Kind, rows: Rows, rule: dict[str, Any], clock: Clock) -> list[Family]:
     """The family, unless it would take more than its share of the time."""
     if len(rows.training) > TIMED[0] or rows.width > WIDE:
         # Of a wide table even the small fits take long: a smaller one says whether they are worth it.
@@ -161,19 +186,23 @@ def _fit_quick(kind: Kind, rows: Rows, options: FitOptions, clock: Clock) -> lis
     else:
         seconds = 0.1 * clock.left
     with clock.work(kind.title, seconds):
-        return [fit_family(kind, rows, options.rule)]
+        return [fit_family(kind, rows, rule)]
 
 
 def expect_with_known_groups(family: Family) -> dict[str, float]:
     """By aim, what could be expected with thresholds for each group, if new rows' groups were known."""
     evaluation, frontier = family.frontier.evaluation_, family.frontier
     names = np.array([*frontier.groups_, None], dtype=object)
-    parameters = {name: getattr(frontier, name) for name in ("accuracy_drop", "worst_group_drop", "confidence")}
+    shared = ("accuracy_drop", "worst_group_drop", "confidence", "guard", "performance", "max_drop", "pos_label")
+    parameters = {name: getattr(frontier, name) for name in shared}
     posterior = give_attribute(evaluation.posterior.sum(2), evaluation.group, len(frontier.groups_))
     found = FairFrontier.from_posterior(
         posterior, evaluation.label, names[evaluation.group], aim=frontier.aim, **parameters
     )
-    return {aim: float(found.choose(aim=aim).promise_.metrics[AIMS[aim].metric].value) for aim in AIMS}
+    return {
+        aim.key: float(found.choose(aim=aim).promise_.metrics[aim.metric].value)
+        for aim in {*AIMS.values(), frontier.frontier_.rule.goal}
+    }
 
 
 def _conclude(facts: Facts, rows: Rows, loaded: Loaded, reference: Family, best: TradeOff) -> Fit:

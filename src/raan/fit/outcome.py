@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
-from raan.fairness.aims import AIMS
 from raan.fairness.counts import Counts
-from raan.fairness.metrics import NAMES, Metrics, metrics
-from raan.fairness.promise import Promise, Status, Verdict, check_against_plain
-from raan.fairness.rule import BUDGETS, Rule, Switched
+from raan.fairness.evidence import Switched, is_constant
+from raan.fairness.measures import ACCURACY, AIMS, Limit, Measure
+from raan.fairness.metrics import Metrics, metrics
+from raan.fairness.promise import Change, Promise, Status, Verdict, check_against_plain, find_changes
+from raan.fairness.rule import BUDGETS, Rule
 from raan.fit.inspect import GroupScores, Probe
+from raan.frontier.choice import choose
 from raan.frontier.estimator import FairFrontier
-from raan.frontier.search import Points
-from raan.io.files import CorruptModel, check_archive, reraise_as_corrupt
+from raan.frontier.plan import Points
+from raan.io.files import CorruptModel, check_archive, inside, reraise_as_corrupt
 
 FILE = "outcome.npz"
 
@@ -95,7 +97,7 @@ class Outcome:
     @cached_property
     def held_out(self) -> Counts:
         """The decisions of each point on training rows, by models that have not seen them."""
-        return np.asarray(self.points.counts.sum(1))
+        return self.points.counts
 
     @cached_property
     def on_test(self) -> tuple[Metrics, Metrics]:
@@ -111,6 +113,22 @@ class Outcome:
         against = check_against_plain(self.rule, chosen, plain, self.switched[self.place])
         return Verdict((*against.claims, *self.promise.check(self.rule, chosen).claims))
 
+    @cached_property
+    def constant(self) -> bool:
+        """Whether the saved model gives nearly all rows one class, in cross-validation or on test rows."""
+        return any(bool(is_constant(each[self.place])) for each in (self.held_out, self.test))
+
+    @cached_property
+    def aims(self) -> dict[str, Measure]:
+        """The aims that a reader may ask for: those with names, and the model's own."""
+        own = {} if self.rule.seeks_performance else {self.rule.goal.key: self.rule.goal}
+        return {key: aim.at(self.rule.positive) for key, aim in AIMS.items()} | own
+
+    @cached_property
+    def changes(self) -> list[Change]:
+        """Who gains and who loses on test rows."""
+        return find_changes(self.test[self.place], self.test[0], self.switched[self.place])
+
     @property
     def contradicted(self) -> bool:
         """Whether test rows contradict what was promised."""
@@ -122,13 +140,16 @@ class Outcome:
         return tuple(self._choices())
 
     def _choices(self) -> Iterator[Choice]:
-        drops = sorted({*BUDGETS, self.rule.accuracy_drop} if self.rule.aim in AIMS else BUDGETS)
+        own = self.rule.accuracy_drop
+        drops = sorted(BUDGETS if self.rule.seeks_performance else {*BUDGETS, own})
+        if self.rule.performance != ACCURACY.key and not self.rule.seeks_performance:
+            drops = sorted({0.0, own / 2, own, 2 * own, 4 * own})
         guards = dict.fromkeys((0.0, None, self.rule.worst_group_drop))
-        for aim in AIMS:
+        for aim in self.aims:
             rule = replace(self.rule, aim=aim, limits=()).with_noise_of(self.held_out[0])
             for drop, guard in product(drops, guards):
                 asked = replace(rule, accuracy_drop=drop, worst_group_drop=guard)
-                yield Choice(aim, drop, guard, self.points.decide(asked))
+                yield Choice(aim, drop, guard, choose(self.points, asked).place)
 
     def choose(self, frontier: FairFrontier, notes: Sequence[str] = (), command: str = "") -> "Outcome":
         """The same trade-off with the choice that a FairFrontier over its points has made."""
@@ -156,9 +177,14 @@ class Outcome:
         """What was found, for JSON; `validation` is in cross-validation."""
         return {
             "aim": self.rule.aim,
+            "performance": self.rule.performance,
             "accuracy_drop": float(self.rule.accuracy_drop),
             "worst_group_drop": self.rule.worst_group_drop,
+            "guard": self.rule.guard,
+            "limits": [str(limit) for limit in self.rule.limits],
+            "positive": self.facts.classes[self.rule.positive],
             "improved": self.improved,
+            "nearly_constant": self.constant,
             "verdict": self.verdict.to_dict(),
             "plain": self._describe(0, self.facts.plain_method),
             "chosen": self._describe(self.place, self.method),
@@ -166,13 +192,23 @@ class Outcome:
                 name: [_number(math.nan if each is None else each) for each in bounds]
                 for name, bounds in self.promise.to_dict()["metrics"].items()
             },
+            "changes_per_1000": [
+                {
+                    "class": self.facts.classes[each.label],
+                    "group": self.facts.groups[each.group],
+                    "people": each.people,
+                    **{name: round(getattr(each.per_1000, name), 2) for name in ("value", "low", "high")},
+                }
+                for each in self.changes
+            ],
             "notes": [*self.facts.warnings, *self.facts.notes],
         }
 
     def _describe(self, place: int, method: str) -> dict[str, Any]:
-        found = {"validation": metrics(self.held_out[place]), "test": metrics(self.test[place])}
+        found = {"validation": self.held_out[place], "test": self.test[place]}
         numbers = {
-            part: {name: _number(float(getattr(each, name))) for name in NAMES} for part, each in found.items()
+            part: {each.metric: _number(float(each(counts))) for each in self.rule.measures}
+            for part, counts in found.items()
         }
         return {"method": method, "point": place, **numbers}
 
@@ -180,7 +216,8 @@ class Outcome:
         """Write the outcome into a folder. No row is in it but for some test rows' probabilities."""
         words = {
             "facts": asdict(self.facts),
-            "rule": asdict(self.rule),
+            "rule": asdict(self.rule)
+            | {"limits": [(each.measure.key, each.side, each.value) for each in self.rule.limits]},
             "place": self.place,
             "promise": self.promise.to_dict(),
             "scores": {who: [_curves(each) for each in several] for who, several in self.scores.items()},
@@ -189,8 +226,8 @@ class Outcome:
         np.savez_compressed(
             folder / FILE,
             words=np.array(json.dumps(words, ensure_ascii=False)),
-            test=self.test.astype(np.int64),
-            test_switched=self.switched.astype(np.int64),
+            test=self.test,
+            test_switched=self.switched,
             label=self.probe.label,
             group=self.probe.group,
             posterior=self.probe.posterior,
@@ -200,7 +237,7 @@ class Outcome:
     @classmethod
     def load(cls, folder: Path) -> "Outcome":
         """Read what `save` wrote; nothing in the file is executed."""
-        file = folder / FILE
+        file = inside(folder, FILE)
         if not file.is_file():
             older = (folder / "results.jsonl").is_file()
             hint = "it is of raan 0.2, so fit the model again" if older else "expected one that `raan fit` wrote"
@@ -209,12 +246,18 @@ class Outcome:
             check_archive(file)
         with reraise_as_corrupt(file), np.load(file, allow_pickle=False) as stored:
             words = json.loads(str(stored["words"]))
-            points = Points(*(stored[f"point_{each.name}"].astype(np.float64) for each in fields(Points)))
+            arrays: dict[str, Any] = {each.name: stored[f"point_{each.name}"] for each in fields(Points)}
+            points = Points(**arrays)
             test, switched = (stored[name].astype(np.float64) for name in ("test", "test_switched"))
-            expected = (len(points.counts), *points.counts.shape[2:])
+            expected = points.counts.shape
             if test.shape != expected or switched.shape != expected[:-1] or not 0 <= words["place"] < len(test):
                 raise CorruptModel(f"{file} has counts of shape {test.shape} for points of shape {expected}")
-            rule = {**words["rule"], "limits": tuple(map(tuple, words["rule"]["limits"]))}
+            positive = int(words["rule"]["positive"])
+            limits = tuple(
+                Limit.read(str(name), side, float(value)).at(positive)
+                for name, side, value in words["rule"]["limits"]
+            )
+            rule = {**words["rule"], "limits": limits}
             return cls(
                 _facts(words["facts"]),
                 points,

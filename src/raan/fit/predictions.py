@@ -1,5 +1,6 @@
 """Predictions for a file of any size: read, predicted and written a chunk at a time, in the order of its rows."""
 
+import csv
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -9,14 +10,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pyarrow
+from pandas.api import types
 from pyarrow.parquet import ParquetWriter
 
-from raan.errors import InputError, Option, listed, nearest
+from raan.errors import InputError, Option
 from raan.fit.classifier import TableClassifier
 from raan.io.files import write_whole
 from raan.tables.media import Media
 from raan.tables.preprocess import Drift
-from raan.tables.read import PARQUET, TEXTS, RawTable, Source, check_columns
+from raan.tables.read import PARQUET, TABBED, TEXTS, RawTable, Source, check_columns
+from raan.text import guard_cell, replace_controls
 
 Write = Callable[[pd.DataFrame], None]
 
@@ -33,7 +36,7 @@ def predict_file(
     write: Write,
     report: Callable[[int], None] = lambda done: None,
     media: Media = Media(),
-) -> tuple[int, list[str]]:
+) -> Drift:
     """Write the kept columns, the prediction and the probability of each class of every row.
 
     Args:
@@ -45,10 +48,13 @@ def predict_file(
         media: where images are.
 
     Returns:
-        The number of rows, and what to warn of.
+        The number of rows, and how they differ from the training rows.
     """
     preprocessing, names = model.preprocessing, [probability(name) for name in model.class_names]
-    _check_kept(source, kept, [PREDICTION, *names])
+    check_columns(str(source.path), source.names, kept, "to pass through")
+    if clash := {*kept} & {PREDICTION, *names}:
+        came = f"has a column {min(clash)!r}, which is what is written"
+        raise InputError(str(source.path), came, "another name", "rename it")
     check_columns(str(source.path), source.names, preprocessing.columns)
     columns = [name for name in source.names if name in {*kept, *preprocessing.columns}]
     drift, missing, beside = Drift(), preprocessing.missing, media.beside(source.path)
@@ -63,7 +69,7 @@ def predict_file(
                 found |= dict(zip(names, model.probabilities(features).T, strict=True))
             write(pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(found)], axis=1))
             report(chunk.done)
-    return drift.rows, list(drift.notes())
+    return drift
 
 
 def probability(name: str) -> str:
@@ -71,53 +77,74 @@ def probability(name: str) -> str:
     return f"probability_{name}"
 
 
-def _check_kept(source: Source, kept: Sequence[str], added: Sequence[str]) -> None:
-    """Raise a ValueError for a column to keep that is not there, or is called as one that is added."""
-    for name in kept:
-        if name not in source.names:
-            near = nearest(name, list(source.names))
-            raise ValueError(
-                f"{source.path} has no column {name!r} to pass through.{f' Is it {near!r}?' if near else ''} Its "
-                f"columns are {listed(source.names, 20)}"
-            )
-        if name in added:
-            raise ValueError(f"{source.path} has a column {name!r}, which is what is written: rename it")
-
-
 @contextmanager
 def open_writer(out: Path, data: Path) -> Iterator[Write]:
-    """Something that writes frames below one another into a CSV, TSV or Parquet file; "-" is standard output.
+    """Give what writes frames below one another into a CSV, TSV or Parquet file; "-" is standard output.
 
     The file is there once it is whole; a crash leaves what was there before. The data themselves are not written
     over.
     """
     if str(out) == "-":
-        yield _text(sys.stdout, ",")
+        yield TextWriter(sys.stdout, ",")
         return
     suffix = out.suffix.lower()
     if suffix and suffix not in WRITTEN:
         raise InputError(Option("out"), f"ends in {out.suffix!r}", ".csv, .tsv or .parquet")
     if out.exists() and out.samefile(data):
         raise ValueError(f"{out} is the data themselves, which the predictions would replace: name another file")
-    with write_whole(out) as part, _parquet(part) if suffix in PARQUET else _delimited(part, suffix) as write:
-        yield write
+    with write_whole(out) as part:
+        if suffix in PARQUET:
+            with _parquet(part) as write:
+                yield write
+        else:
+            with part.open("w", encoding="utf-8", newline="") as stream:
+                yield TextWriter(stream, "\t" if suffix in TABBED else ",")
 
 
-@contextmanager
-def _delimited(part: Path, suffix: str) -> Iterator[Write]:
-    with part.open("w", encoding="utf-8", newline="") as stream:
-        yield _text(stream, "\t" if suffix in (".tsv", ".tab") else ",")
+class TextWriter:
+    """Write frames below one another as delimited text that neither a spreadsheet nor a terminal executes.
 
+    Text that begins as a formula does gets an apostrophe, which raan's own reading takes away again. Control
+    characters are replaced, and `notes` counts the cells.
+    """
 
-def _text(stream: Any, delimiter: str) -> Write:
-    begun = False
+    def __init__(self, stream: Any, delimiter: str) -> None:
+        self.stream, self.delimiter, self.begun, self.replaced = stream, delimiter, False, 0
 
-    def write(frame: pd.DataFrame) -> None:
-        nonlocal begun
-        frame.to_csv(stream, sep=delimiter, index=False, header=not begun, lineterminator="\n")
-        begun = True
+    def __call__(self, frame: pd.DataFrame) -> None:
+        """Write the rows of a frame, after its columns' names if it is the first."""
+        cells = {name: self._make_harmless(column) for name, column in frame.items()}
+        names = [guard_cell(replace_controls(str(name))) for name in frame.columns]
+        returns = any(isinstance(cell, str) and "\r" in cell for column in cells.values() for cell in column)
+        pd.DataFrame(cells).to_csv(
+            self.stream,
+            sep=self.delimiter,
+            index=False,
+            header=False if self.begun else names,
+            lineterminator="\n",
+            quoting=csv.QUOTE_ALL if returns else csv.QUOTE_MINIMAL,  # the latter overlooks carriage returns
+        )
+        self.begun = True
 
-    return write
+    def _make_harmless(self, column: pd.Series) -> Any:
+        if types.is_numeric_dtype(column.dtype):
+            return column
+        words = column.astype(object)
+        safe = [guard_cell(replace_controls(word)) if isinstance(word, str) else word for word in words]
+        self.replaced += sum(
+            "\ufffd" in new and "\ufffd" not in old
+            for old, new in zip(words, safe, strict=True)
+            if isinstance(old, str)
+        )
+        return pd.Series(safe, column.index, dtype=object)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return a note on the cells that are not written as they were."""
+        if not self.replaced:
+            return []
+        said = f"{self.replaced:,} cells have control characters, which are written as U+FFFD"
+        return [f"{said}; a Parquet file would keep them"]
 
 
 @contextmanager

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
-from jaxtyping import Float32, Int
+from jaxtyping import Float, Float32, Int
 
 from raan.data.split import stratified_split
 from raan.errors import listed
@@ -66,6 +66,14 @@ class Rows:
     def group(self, rows: Places) -> Int[np.ndarray, "row"]:
         """The group of some rows, as codes; -1 where it is unknown, or too small to evaluate."""
         return np.take(self.loaded.attribute.codes, rows)
+
+    def weight(self, rows: Places) -> Float[np.ndarray, "row"] | None:
+        """What some rows count; None where all count alike."""
+        return None if self.loaded.weight is None else np.take(self.loaded.weight, rows)
+
+    def person(self, rows: Places) -> Int[np.ndarray, "row"] | None:
+        """Whose some rows are; None where each is another's."""
+        return None if self.loaded.person is None else np.take(self.loaded.person, rows)
 
     def group_names(self, rows: Places) -> np.ndarray:
         """The group of some rows by name; None where unknown."""

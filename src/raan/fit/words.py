@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from raan.fairness.aims import AIMS
 from raan.fairness.metrics import attribute_accuracy
 from raan.fairness.promise import Status
+from raan.fairness.rule import Rule
 from raan.fit.outcome import Outcome
 
 STATUS = {Status.KEPT: "Fairer", Status.NOT_CONFIRMED: "Not confirmed", Status.CONTRADICTED: "Contradicted"}
@@ -12,9 +12,17 @@ STATUS = {Status.KEPT: "Fairer", Status.NOT_CONFIRMED: "Not confirmed", Status.C
 
 BASELINE = "Baseline kept"
 
+CONSTANT = "Nearly constant"
+"""The verdict on a model that gives nearly all rows one class, whatever else is true of it."""
+
+MOST_CHANGES = 8
+"""Cells whose gains and losses are listed in words; of more, those that change most."""
+
 
 def status(outcome: Outcome) -> str:
     """The verdict in a word or two."""
+    if outcome.constant:
+        return CONSTANT
     return STATUS[outcome.verdict.status] if outcome.improved else BASELINE
 
 
@@ -26,7 +34,14 @@ def title(outcome: Outcome) -> str:
 
 def verdict(outcome: Outcome) -> tuple[str, ...]:
     """The headline, then what supports or limits it."""
-    return tuple(_changed(outcome) if outcome.improved else _plain(outcome))
+    first = (_CONSTANT.format(outcome.method),) if outcome.constant else ()
+    return (*first, *(_changed(outcome) if outcome.improved else _plain(outcome)))
+
+
+_CONSTANT = (
+    f"{CONSTANT}: {{}} gives nearly all rows one class. Groups are treated alike because nobody is served, and no "
+    "gap means anything. Accuracy is the wrong measure for so rare an outcome; do not use this model."
+)
 
 
 def sentence(outcome: Outcome) -> str:
@@ -42,31 +57,65 @@ def _plain(outcome: Outcome) -> Iterator[str]:
         guard = (
             f", with the worst-served group at most {100 * rule.worst_group_drop:g} points below the baseline's"
         )
+    better = f"is better for the aim within {budget(rule)}"
+    if rule.limits:
+        before = outcome.held_out[0]
+        missed = [limit for limit in rule.limits if not limit.spare(before) >= 0]
+        better = f"keeps the {' and the '.join(map(str, rule.limits))}"
+        if missed:
+            found = missed[0].measure
+            better += f"; the baseline has a {found.title} of {found.format(float(found(before)))}"
     yield (
-        f"{BASELINE}: the plain model is saved ({facts.plain_method}). In cross-validation, no point of "
-        f"{families} is reliably better for the aim within {100 * rule.accuracy_drop:g} points of accuracy{guard}."
+        f"{BASELINE}: the plain model is saved ({facts.plain_method}). In cross-validation, the rows support no "
+        f"point of {families} that {better}{guard}."
     )
-    yield "A larger --accuracy-drop, another --aim, --no-floor, or more rows may find one."
+    yield "A larger --accuracy-drop, another --aim, --no-guard, a smaller --confidence, or more rows may find one."
+
+
+def budget(rule: Rule) -> str:
+    """The budget in words: `0.5 points of accuracy`."""
+    drop = rule.accuracy_drop
+    amount = f"{100 * drop:g} point{'' if drop == 0.01 else 's'}" if rule.currency.unit else f"{drop:g}"
+    return f"{amount} of {rule.currency.title}"
 
 
 def _changed(outcome: Outcome) -> Iterator[str]:
     facts, goal, found = outcome.facts, outcome.rule.goal, outcome.verdict
-    aims = [goal] if goal.key in AIMS else [AIMS[key] for key, _ in outcome.rule.limits]
-    plain, chosen = outcome.on_test
-    moves = [f"the {aim.title} from {100 * aim.of(plain):.1f} to {100 * aim.of(chosen):.1f} %" for aim in aims]
-    cost = 100 * float(chosen.accuracy - plain.accuracy)
+    rule = outcome.rule
+    aims = [limit.measure for limit in rule.limits] if rule.seeks_performance else [goal]
+    plain, chosen = outcome.test[0], outcome.test[outcome.place]
+    moves = []
+    for aim in aims:
+        before, after = (aim.format(float(aim(each))) for each in (plain, chosen))
+        moves.append(f"the {aim.title} from {before.removesuffix(' %')} to {after}")
+    cost = float(rule.currency(chosen) - rule.currency(plain))
+    changed = f"{100 * cost:+.1f} points" if rule.currency.unit else f"{cost:+.3g}"
     yield (
         f"{status(outcome)}: on {facts.sizes[2]:,} test rows, {outcome.method} takes {' and '.join(moves)} and "
-        f"changes accuracy by {cost:+.1f} points, against plain {facts.plain_method}."
+        f"changes {rule.currency.title} by {changed}, against plain {facts.plain_method}."
     )
     if found.status is Status.CONTRADICTED:
         yield f"Test rows contradict what was promised: {_list(outcome, Status.CONTRADICTED)}. {_advice(outcome)}"
+    yield describe_changes(outcome)
     if found.of(Status.NOT_CONFIRMED):
         yield (
             f"Within chance on so few test rows, and so neither confirmed nor contradicted: "
             f"{_list(outcome, Status.NOT_CONFIRMED)}. A larger --test file would tell."
         )
     yield f"In cross-validation, {_expected(outcome)}."
+
+
+def describe_changes(outcome: Outcome) -> str:
+    """Who gains and who loses, per 1,000 people of each class and group, on test rows."""
+    facts = outcome.facts
+    largest = sorted(outcome.changes, key=lambda each: -abs(each.per_1000.value))[:MOST_CHANGES]
+    shown = [each for each in outcome.changes if each in largest]
+    several = (
+        f"{facts.groups[each.group]} of class {facts.classes[each.label]} {each.per_1000.value:+.0f} "
+        f"({each.per_1000.low:+.0f} to {each.per_1000.high:+.0f})"
+        for each in shown
+    )
+    return f"Right decisions per 1,000 people, against the baseline on test rows: {'; '.join(several)}."
 
 
 def _advice(outcome: Outcome) -> str:
@@ -81,14 +130,17 @@ def _list(outcome: Outcome, status: Status) -> str:
 def _expected(outcome: Outcome) -> str:
     """What new rows may expect."""
     promise, goal = outcome.promise, outcome.rule.goal
-    lost = promise.accuracy_loss
-    cost = f"{100 * lost.value:.1f} points of accuracy ({100 * lost.low:.1f} to {100 * lost.high:.1f})"
-    if goal.key not in AIMS:
-        return f"rows that did not choose lost {cost}"
+    lost, currency = promise.performance_loss, outcome.rule.currency
+    cost = f"{lost.value:.3g} of {currency.title} ({lost.low:.3g} to {lost.high:.3g})"
+    if currency.unit:
+        cost = f"{100 * lost.value:.1f} points of {currency.title} ({100 * lost.low:.1f} to {100 * lost.high:.1f})"
+    if outcome.rule.seeks_performance:
+        return f"rows lost {cost}"
     value = promise.metrics[goal.metric]
+    low, high = (goal.format(each).removesuffix(" %") for each in (value.low, value.high))
     return (
-        f"rows that did not choose had {'an' if goal.title[0] in 'aeiou' else 'a'} {goal.title} of "
-        f"{100 * value.value:.1f} % ({100 * value.low:.1f} to {100 * value.high:.1f}) for {cost}"
+        f"rows had {'an' if goal.title[0] in 'aeiou' else 'a'} {goal.title} of "
+        f"{goal.format(value.value)} ({low} to {high}) for {cost}"
     )
 
 
@@ -107,18 +159,18 @@ def _inputs(outcome: Outcome) -> Iterator[str]:
     asked = (rule.accuracy_drop, rule.worst_group_drop)
     if rule.goal.key not in facts.known or asked != facts.known_rule:
         return
-    other = 100 * facts.known[rule.goal.key]
-    now = 100 * outcome.promise.metrics[rule.goal.metric].value
-    if rule.goal.gain(other - now) > 0:
+    goal = rule.goal
+    other, now = facts.known[goal.key], outcome.promise.metrics[goal.metric].value
+    expected = f"the {goal.title} expected in cross-validation would be {goal.format(other)}"
+    if goal.gain(other - now) > 0:
         yield (
-            f"If {crossed} were known at prediction, with a threshold for each group, the {rule.goal.title} "
-            f"expected in cross-validation would be {other:.1f} instead of {now:.1f} %; in some places using it "
-            "is against the law."
+            f"If {crossed} were known at prediction, with a threshold for each group, {expected} instead of "
+            f"{goal.format(now)}; in some places using it is against the law."
         )
     else:
         yield (
-            f"Knowing {crossed} at prediction would not help: with a threshold for each group, the "
-            f"{rule.goal.title} expected in cross-validation would be {other:.1f} %, and is {now:.1f} % without."
+            f"Knowing {crossed} at prediction would not help: with a threshold for each group, {expected}, and is "
+            f"{goal.format(now)} without."
         )
 
 

@@ -4,7 +4,6 @@ A row is given the class y with the largest sum over groups of w[y, a] q[y, a](x
 probable class; of two classes, the second where sum_a w[1, a] q[1, a] > sum_a w[0, a] q[0, a].
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -19,26 +18,26 @@ Weights = Float[np.ndarray, "point label group"]
 LARGEST = 16_000_000
 """Decisions that are held in memory at once."""
 
-PSEUDO_ROWS = 100
-"""How many rows of each cell the posterior's own word counts for where an aim is measured."""
-
 
 class Counted(NamedTuple):
-    """What weights decide, counted, and counted twice more.
+    """What weights decide, counted.
 
-    `switched` are the rows of each cell that are right where the reference is wrong, or the reverse. `smoothed`
-    are the counts with some more rows in each cell, decided as the posterior expects of its kind: a rate among
-    thirty rows is luck to a large part, and an aim that is measured on smoothed counts does not chase it.
+    `switched` are the rows of each cell that are right at the point and wrong in the reference, or the reverse.
     """
 
-    counts: Float[np.ndarray, "point part label slot prediction"]
-    switched: Float[np.ndarray, "point part label slot"]
-    smoothed: Float[np.ndarray, "point part label slot prediction"]
+    counts: Float[np.ndarray, "point label slot prediction"]
+    switched: Float[np.ndarray, "point label slot"]
+
+
+TOLERANCE = 1e-9
+"""Scores that differ by less are equal, and the first class is taken. The best weights leave some rows exactly on
+the border, where rounding, which differs with the number of threads, would decide otherwise.
+"""
 
 
 def decide(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Int[np.ndarray, "row"]:
     """The class of each row; the first of equal ones."""
-    return np.asarray(score(posterior, weights).argmax(1))
+    return decide_flat(posterior.reshape(len(posterior), -1), weights[None])[:, 0].astype(np.int64)
 
 
 def score(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Float[np.ndarray, "row label"]:
@@ -48,17 +47,17 @@ def score(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Fl
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """Rows with their posterior, class, group (-1: unknown) and part: a few parts, so that one can be left out.
+    """Rows with their posterior, class and group (-1: unknown), on which weights are evaluated.
 
-    `reference` is what others are held against: the plain classifier's decisions unless given.
+    `reference` are the decisions that others are compared with: the plain classifier's unless given. `weight` is
+    what each row counts, 1 unless given.
     """
 
     posterior: Posterior
     label: Int[np.ndarray, "row"]
     group: Int[np.ndarray, "row"]
-    part: Int[np.ndarray, "row"]
-    parts: int
     reference: Int[np.ndarray, "row"] | None = None
+    weight: Float[np.ndarray, "row"] | None = None
 
     @property
     def rows(self) -> int:
@@ -66,96 +65,64 @@ class Evaluation:
         return len(self.label)
 
     @property
-    def shape(self) -> tuple[int, int, int]:
-        """Parts, classes, and slots of the attribute axis of counts: the groups and the unknown."""
-        return self.parts, self.posterior.shape[1], self.posterior.shape[2] + 1
+    def shape(self) -> tuple[int, int]:
+        """Classes, and slots of the attribute axis of counts: the groups and the unknown."""
+        return self.posterior.shape[1], self.posterior.shape[2] + 1
 
-    def take(self, rows: Int[np.ndarray, "some"]) -> "Evaluation":
-        """Some of the rows."""
-        reference = None if self.reference is None else self.reference[rows]
-        return Evaluation(
-            self.posterior[rows], self.label[rows], self.group[rows], self.part[rows], self.parts, reference
-        )
+    @property
+    def plain(self) -> Int[np.ndarray, "row"]:
+        """The decisions of the plain classifier."""
+        return np.asarray(self.posterior.sum(2).argmax(1))
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The order of rows by (part, class, group), where each of these begins, and its number."""
-        _, classes, slots = self.shape
-        cell = (self.part * classes + self.label) * slots + self.group % slots
+        """The order of rows by (class, group), where each of these begins, and its number."""
+        slots = self.shape[1]
+        cell = self.label * slots + self.group % slots
         order = np.argsort(cell, kind="stable")
         present, starts = np.unique(cell[order], return_index=True)
         return order, starts, present
 
     @cached_property
-    def _signed(self) -> Float[np.ndarray, "row cell"]:
-        """The posterior in sorted order, a column for each (class, group)."""
-        return np.asarray(self.posterior[self._sorted[0]].reshape(self.rows, -1))
-
-    @cached_property
-    def _held(self) -> Int[np.ndarray, "row"]:
-        """What the reference decides, in sorted order."""
+    def _ordered(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Posterior (a column for each cell), labels and reference decisions in sorted order."""
+        order = self._sorted[0]
         decided = self.plain if self.reference is None else self.reference
-        return np.asarray(decided[self._sorted[0]])
-
-    @property
-    def plain(self) -> Int[np.ndarray, "row"]:
-        """What the plain classifier decides."""
-        return np.asarray(self.posterior.sum(2).argmax(1))
+        return self.posterior[order].reshape(self.rows, -1), self.label[order][:, None], decided[order][:, None]
 
     def count(self, weights: Weights) -> Counted:
-        """What the weights decide, counted."""
-        several = [self._count(chunk) for chunk in self._chunks(weights)]
+        """Count what the weights decide."""
+        size = max(1, LARGEST // max(self.rows, 1))
+        several = [self._count(weights[start : start + size]) for start in range(0, len(weights), size)]
         return Counted(*(np.concatenate(each) for each in zip(*several, strict=True)))
 
-    def _chunks(self, weights: Weights) -> Iterator[Weights]:
-        size = max(1, LARGEST // max(self.rows, 1))
-        for start in range(0, len(weights), size):
-            yield weights[start : start + size]
-
     def _count(self, weights: Weights) -> Counted:
-        label, held = self.label[self._sorted[0]][:, None], self._held[:, None]
-        classes = self.shape[1]
-        if classes == 2:
-            second = self._second(weights)
-            of_second, expected = self._sum(second), self._expect(second)
-            counts = np.stack([self._sum(np.ones((self.rows, 1), bool)) - of_second, of_second], axis=-1)
-            return self._counted(counts, self._sum(second != (held == 1)), [1 - expected, expected])
-        decided = self._decisions(weights)
-        counts = np.stack([self._sum(decided == k) for k in range(classes)], axis=-1)
-        switched = self._sum((decided == label) != (held == label))
-        return self._counted(counts, switched, [self._expect(decided == k) for k in range(classes)])
+        posterior, label, held = self._ordered
+        classes = self.shape[0]
+        decided = decide_flat(posterior, weights)
+        of_class = [self._sum(decided == k) for k in range(1, classes)]
+        first = np.maximum(self._sum(np.ones((self.rows, 1), bool)) - sum(of_class), 0)
+        return Counted(np.stack([first, *of_class], axis=-1), self._sum((decided == label) != (held == label)))
 
-    def _counted(self, counts: np.ndarray, switched: np.ndarray, expected: list[np.ndarray]) -> Counted:
-        """All counts of some weights; the rows of unknown group stay as they are."""
-        smoothed = counts.copy()
-        smoothed[..., :-1, :] += PSEUDO_ROWS / self.parts * np.stack(expected, axis=-1)
-        return Counted(counts, switched, smoothed)
-
-    def _second(self, weights: Weights) -> Bool[np.ndarray, "row point"]:
-        """Whether each row is given the second of two classes."""
-        signed = weights * np.array([-1.0, 1.0])[:, None]
-        return np.asarray(self._signed @ signed.reshape(len(weights), -1).T > 0)
-
-    def _decisions(self, weights: Weights) -> Int[np.ndarray, "row point"]:
-        """The class of each row."""
-        ordered = self._signed.reshape(self.posterior.shape)
-        scores = np.stack([ordered[:, k] @ weights[:, k].T for k in range(self.shape[1])], axis=-1)
-        return np.asarray(scores.argmax(-1))
-
-    def _expect(self, true: Bool[np.ndarray, "row point"]) -> Float[np.ndarray, "point part label group"]:
-        """The share of each part's class and group that is true, by the posterior in place of the labels."""
-        parts, classes, slots = self.shape
-        ends = np.cumsum(np.bincount(self.part, minlength=parts))
-        shares = []
-        for begin, end in zip([0, *ends[:-1]], ends, strict=True):
-            within = self._signed[begin:end]
-            shares.append(true[begin:end].T.astype(np.float64) @ within / np.maximum(within.sum(0), 1e-12))
-        return np.stack(shares, axis=1).reshape(-1, parts, classes, slots - 1)
-
-    def _sum(self, true: Bool[np.ndarray, "row point"]) -> Float[np.ndarray, "point part label slot"]:
-        """How many rows of each part, class and slot are true."""
+    def _sum(self, true: Bool[np.ndarray, "row point"]) -> Float[np.ndarray, "point label slot"]:
+        """How many rows of each class and slot are true."""
         _, starts, present = self._sorted
-        parts, classes, slots = self.shape
-        sums = np.zeros((true.shape[1], parts * classes * slots))
-        sums[:, present] = np.add.reduceat(true, starts, axis=0, dtype=np.int32).T
-        return sums.reshape(-1, parts, classes, slots)
+        classes, slots = self.shape
+        sums = np.zeros((true.shape[1], classes * slots))
+        if self.weight is None:
+            sums[:, present] = np.add.reduceat(true, starts, axis=0, dtype=np.int32).T
+        else:
+            weight = self.weight[self._sorted[0]][:, None]
+            sums[:, present] = np.add.reduceat(true * weight, starts, axis=0).T
+        return sums.reshape(-1, classes, slots)
+
+
+def decide_flat(posterior: Float[np.ndarray, "row cell"], weights: Weights) -> Int[np.ndarray, "row point"]:
+    """The class of each row at each point, from a posterior with a column for each cell."""
+    points, classes, groups = weights.shape
+    if classes == 2:
+        signed = weights * np.array([-1.0, 1.0])[:, None]
+        return np.asarray(posterior @ signed.reshape(points, -1).T > TOLERANCE, dtype=np.int16)
+    of_class = posterior.reshape(len(posterior), classes, groups)
+    scores = np.stack([of_class[:, k] @ weights[:, k].T for k in range(classes)], axis=-1)
+    return np.asarray((scores >= scores.max(-1, keepdims=True) - TOLERANCE).argmax(-1), dtype=np.int16)

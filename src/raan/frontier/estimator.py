@@ -3,9 +3,10 @@
 import copy
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import fields, replace
+from html import escape
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from jaxtyping import Float, Int
@@ -14,10 +15,14 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole
-from raan.fairness.counts import MIN_CHOSEN
+from raan.fairness.certificate import Certificate
+from raan.fairness.counts import MIN_CHOSEN, MIN_MEASURED, effective_weights
+from raan.fairness.evidence import is_constant
 from raan.fairness.frontier import Frontier
-from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute
+from raan.fairness.groups import UNKNOWN, check_lengths, check_order, encode_attribute, match_groups, read_weights
+from raan.fairness.measures import AIMS, Limit, Measure, Rate, read_aim, read_measure
 from raan.fairness.metrics import accuracy
+from raan.fairness.promise import GUARDED, Promise, find_changes
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule, margin_of, warn_large_budget
 from raan.fitting import (
     Cells,
@@ -27,10 +32,12 @@ from raan.fitting import (
     encode_large_groups,
     fit_weighted,
     read_classes,
-    read_weights,
-    stratified_folds,
 )
+from raan.frontier.certify import certify
+from raan.frontier.choice import Choice, accept_path, choose, find_path
 from raan.frontier.decide import Evaluation, decide, score
+from raan.frontier.explain import split_margin, tabulate
+from raan.frontier.plan import Points, extend, plan
 from raan.frontier.posterior import (
     Chain,
     Joint,
@@ -42,9 +49,14 @@ from raan.frontier.posterior import (
     give_attribute,
     soften,
 )
-from raan.frontier.search import Points, search
+from raan.frontier.sketch import Sketch
 from raan.io import estimator_state, restore_input, save_model
 from raan.progress import progress_bars
+from raan.text import replace_controls
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
 
 
 def check_parameters(model: Any) -> None:
@@ -63,10 +75,9 @@ def check_parameters(model: Any) -> None:
         raise InputTypeError(
             Option("attribute_estimator"), f"is {other!r}", "an instance of a classifier, or None"
         )
-    if not isinstance(model.attribute_at_prediction, bool | np.bool_):
-        raise InputTypeError(
-            Option("attribute_at_prediction"), f"is {model.attribute_at_prediction!r}", "True or False"
-        )
+    for name in ("attribute_at_prediction", "ensemble"):
+        if not isinstance(getattr(model, name), bool | np.bool_):
+            raise InputTypeError(Option(name), f"is {getattr(model, name)!r}", "True or False")
     if model.random_state is not None and not (is_whole(model.random_state) and model.random_state >= 0):
         raise InputTypeError(
             Option("random_state"), f"is {model.random_state!r}", "a whole number from 0, or None"
@@ -83,8 +94,14 @@ def check_parameters(model: Any) -> None:
             raise InputError(Option(name), f"is {value!r}", f"a whole number from {least} up")
 
 
-PARTS = 5
-"""Parts of the judging rows: what is promised of a choice is measured on the part that did not choose."""
+def read_persons(groups: Any, rows: int) -> Int[np.ndarray, "row"] | None:
+    """Whose row each is, as codes."""
+    if groups is None:
+        return None
+    person = encode_attribute(groups, argument="groups", allow_quantity=True).codes
+    check_lengths(X=range(rows), groups=person)
+    return person
+
 
 UNSET: Any = object()
 
@@ -104,16 +121,27 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
 
     Args:
         estimator: the classifier, or a pipeline that ends in one. It is cloned, never changed.
-        aim: one of `raan.fairness.AIMS`: "worst_group", "equalized_odds", "demographic_parity", ...
+        aim: what is to be best: the name of one of `raan.fairness.AIMS` ("worst_group", "equalized_odds",
+            "demographic_parity", "equal_opportunity"), or any measure of `raan.measures` that compares groups.
         accuracy_drop: how much accuracy the aim may cost against the plain estimator: 0.005 is half a point.
-        worst_group_drop: how much the worst (class, group) accuracy may fall below the plain estimator's; None
-            removes this guard.
-        confidence: how sure both budgets are kept on new rows: each is evaluated with a margin of so many standard
-            errors of the paired difference to the plain estimator. 0.5 is no margin.
+        performance: what fairness may cost instead of accuracy: any measure of `raan.measures` of all people. The
+            reference is then the plain classifier with the best common threshold for it.
+        max_drop: the budget of `performance`; by default `accuracy_drop`.
+        worst_group_drop: how much what is guarded, by default the worst (class, group) accuracy, may fall below
+            the plain estimator's; None removes the guard.
+        confidence: how sure it is that new rows keep the accuracy budget, and that they keep the guard. A point is
+            taken only if a test accepts each claim at this confidence. 0.5 is no margin.
+        guard: what `worst_group_drop` protects: "worst", the worst (class, group) cell; "groups", the accuracy of
+            every group; "cells", that of every (class, group) cell.
         attribute_estimator: the classifier of P(a|x, y); the same kind as `estimator` by default, but gradient
             boosting has settings by which it overfits less.
         factorisation: "chain" is P(y|x) P(a|x, y); "joint" one classifier of the cells.
+        pos_label: the positive class of recall, precision and so on, where there are two; the second in sorted
+            order by default.
         attribute_at_prediction: whether `predict` is given the attribute: then these are thresholds by group.
+        ensemble: whether predictions average the folds' models. False fits one posterior to all rows instead:
+            `predict` is faster by the number of folds, and files are smaller, but what was evaluated in the folds
+            is the average of several models, whose rates vary less than a single one's.
         folds: in how many parts rows are left out of a fit, to evaluate it on.
         repeats: how often this is done anew, and averaged.
         min_count: attribute values with fewer rows than this of some class are too rare to evaluate.
@@ -123,10 +151,13 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
 
     After `fit`:
         classes_, groups_: the classes and the attribute values that are evaluated.
-        frontier_: the points of the trade-off: `frontier_.to_frame()`, `frontier_.plot()`, `frontier_.chosen`.
+        pos_label_: the positive class.
+        frontier_: the points of the trade-off: `frontier_.to_frame()`, `frontier_.chosen`; `plot()` draws them.
         weights_: the chosen weights, [class, group].
+        choice_: which point was taken, and if it is the plain one, why.
         promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
         models_: the posteriors of the folds; predictions average them.
+        sketch_: fingerprints of some training rows, by which `certify` recognises them.
         evaluation_: the training rows with their cross-validated posterior; not in a file that was saved.
     """
 
@@ -134,13 +165,18 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self,
         estimator: Any,
         *,
-        aim: str = "equalized_odds",
+        aim: str | Measure = "equalized_odds",
         accuracy_drop: float = ACCURACY_DROP,
+        performance: str | Measure | Rate = "accuracy",
+        max_drop: float | None = None,
         worst_group_drop: float | None = 0.0,
         confidence: float = CONFIDENCE,
+        guard: str = "worst",
+        pos_label: Any = None,
         attribute_estimator: Any = None,
         factorisation: str = "chain",
         attribute_at_prediction: bool = False,
+        ensemble: bool = True,
         folds: int = 3,
         repeats: int = 1,
         min_count: int = MIN_CHOSEN,
@@ -151,11 +187,16 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self.estimator = estimator
         self.aim = aim
         self.accuracy_drop = accuracy_drop
+        self.performance = performance
+        self.max_drop = max_drop
         self.worst_group_drop = worst_group_drop
         self.confidence = confidence
+        self.guard = guard
+        self.pos_label = pos_label
         self.attribute_estimator = attribute_estimator
         self.factorisation = factorisation
         self.attribute_at_prediction = attribute_at_prediction
+        self.ensemble = ensemble
         self.folds = folds
         self.repeats = repeats
         self.min_count = min_count
@@ -163,15 +204,28 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> "FairFrontier":
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, groups: Any = None
+    ) -> "FairFrontier":
         """Fit the posterior in folds, and choose.
 
-        Several columns of sensitive features are crossed. Rows of unknown attribute (None, NaN), and of groups too
-        rare to evaluate, train the classifier and count in the accuracy. `sample_weight` goes to every fit; rows
-        count alike in the evaluation. Without sensitive features the classifier is the plain one, with a warning.
+        Args:
+            X: the features, as the estimator takes them.
+            y: the class of each row.
+            sensitive_features: the attribute of each row; several columns are crossed. Rows of unknown attribute
+                (None, NaN), and of groups too rare to evaluate, train the classifier and count in the accuracy.
+                Without sensitive features the classifier is the plain one, with a warning.
+            sample_weight: what each row counts, in every fit and in the evaluation, where errors are those of the
+                effective sample size.
+            groups: whose row each is, where people have several: all rows of a person are in one fold, and count
+                for no more than one row in every error.
+
+        Returns:
+            The fitted classifier.
         """
         check_parameters(self)
         self._rule()
+        check_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         warn_large_budget(self.accuracy_drop, stacklevel=2)
         if sensitive_features is None:
             warnings.warn(
@@ -186,6 +240,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         group, self.groups_ = self._encode_groups(cells)
         coded = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
         given = read_weights(sample_weight, rows)
+        person = read_persons(groups, rows)
         training = Rows(X, coded, cells.label, group, len(self.groups_), given)
         with progress_bars(self.verbose) as bars:
             self.models_, posterior = cross_fit(
@@ -196,10 +251,15 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 seed=self.random_state,
                 n_jobs=self.n_jobs,
                 show=bars("folds fitted"),
+                person=person,
             )
+        if not self.ensemble:
+            self.models_ = [self._recipe().fit(training)]
         self.classes_ = cells.classes
+        self.sketch_ = Sketch.of(X, cells.label)
         self._remember_input(X)
-        return self._evaluate(posterior, cells.label, group)
+        cell = cells.label * (len(self.groups_) + 1) + group + 1
+        return self._evaluate(posterior, cells.label, group, effective_weights(given, person, cell))
 
     def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> "FairFrontier":
         """The estimator fitted to all rows, with no groups and nothing to choose from."""
@@ -209,17 +269,48 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         coded = label if counts_classes_from_zero(self.estimator) else self.classes_[label]
         fitted = fit_weighted(self.estimator, X, coded, sample_weight)
         self.models_, self.groups_ = [Chain(fitted, (0,) * len(self.classes_), 1)], ("all",)
-        self.points_ = Points.none(len(self.classes_))
+        self.points_ = Points.none(np.ones((len(self.classes_), 1)))
         self._remember_input(X)
         return self._choose_by(self._rule())
 
     @classmethod
-    def from_posterior(cls, posterior: Any, y: Any, sensitive_features: Any, **parameters: Any) -> "FairFrontier":
+    def from_posterior(
+        cls,
+        posterior: Any,
+        y: Any,
+        sensitive_features: Any,
+        *,
+        sample_weight: Any = None,
+        groups: Any = None,
+        **parameters: Any,
+    ) -> "FairFrontier":
         """The trade-off of anyone's model, such as a network for images or text, from its posterior on held-out
         rows.
 
-        `posterior` is [row, class, group], classes and groups sorted: P(y, a | x) for rows that the model was not
-        trained on. The result decides by `predict_posterior`.
+        Args:
+            posterior: [row, class, group], classes and groups sorted: P(y, a | x) for rows that the model was not
+                trained on.
+            y: the class of each row.
+            sensitive_features: the attribute of each row.
+            sample_weight: what each row counts, as in `fit`.
+            groups: whose row each is, as in `fit`; none of these persons may have trained the model.
+            **parameters: those of the class, but the estimator.
+
+        Returns:
+            The classifier, which decides by `predict_posterior`.
+
+        Raises:
+            InputError: for a posterior of another shape, or with values that are no probabilities.
+
+        Examples:
+            >>> rng = np.random.default_rng(0)
+            >>> posterior = rng.dirichlet(np.ones(4), 900).reshape(-1, 2, 2)
+            >>> cell = np.array([rng.choice(4, p=each.ravel()) for each in posterior])
+            >>> fair = FairFrontier.from_posterior(
+            ...     posterior, cell // 2, cell % 2, sample_weight=rng.uniform(1, 2, 900), accuracy_drop=0.05
+            ... )
+            >>> fair.predict_posterior(posterior).shape
+            (900,)
         """
         model = cls(None, **parameters)
         q = np.asarray(posterior, dtype=np.float64)
@@ -230,7 +321,10 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         if not np.isfinite(q).all() or (q < 0).any():
             raise InputError(Option("posterior"), "holds negative, nan or infinite values", "probabilities")
         model.classes_, model.groups_, model.models_ = cells.classes, cells.attribute.names, []
-        return model._evaluate(q, cells.label, cells.attribute.codes)
+        given, person = read_weights(sample_weight, len(q)), read_persons(groups, len(q))
+        group = cells.attribute.codes
+        weight = effective_weights(given, person, cells.label * (len(model.groups_) + 1) + group + 1)
+        return model._evaluate(q, cells.label, group, weight)
 
     @classmethod
     def from_points(
@@ -266,7 +360,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             Chain(each.label, (0,) * classes, 1) for each in self.models_ if isinstance(each, Chain)
         ]
         other = copy.copy(self)
-        other.models_, other.groups_, other.points_ = models, ("all",), Points.none(classes)
+        other.models_, other.groups_ = models, ("all",)
+        other.points_ = Points.none(self.points_.weights[0][:, :1])
         return other._choose_by(other._rule())
 
     def choose(
@@ -274,31 +369,184 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         *,
         aim: Any = UNSET,
         accuracy_drop: float = UNSET,
+        performance: Any = UNSET,
+        max_drop: float | None = UNSET,
         worst_group_drop: float | None = UNSET,
-        at_most: Mapping[str, float] | None = None,
+        guard: str = UNSET,
+        at_most: Mapping[Any, float] | None = None,
+        at_least: Mapping[Any, float] | None = None,
     ) -> "FairFrontier":
         """Another point of the same trade-off, as a fitted classifier that shares the models: nothing is trained.
 
-        With `at_most`, the most accurate point within limits, such as {"demographic_parity": 0.05}: gaps at most
-        so large, and for "worst_group" an error of the worst group at most so large. The accuracy budget
-        then does not count unless it is given.
+        What is not given stays as it was. With limits, the point with the best performance is taken that the rows
+        support to be within all of them; the budget then does not count unless it is given.
+
+        Args:
+            aim: what is to be best.
+            accuracy_drop: the budget of accuracy.
+            performance: what fairness may cost; another one needs `evaluation_`, which a loaded model lacks.
+            max_drop: the budget of the performance.
+            worst_group_drop: how much what is guarded may fall.
+            guard: what is guarded.
+            at_most: measures and the most that they may be, such as {"demographic_parity": 0.05} or
+                {measures.selection_rate: 0.1}. Of "worst_group" it is the error that is limited.
+            at_least: measures and the least that they must be, such as {"selection_rate.ratio": 0.8}.
+
+        Returns:
+            The classifier, with another `choice_`, `promise_` and `weights_`.
         """
         check_is_fitted(self, "points_")
         if len(self.groups_) < 2:
             raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
         other = copy.copy(self)
-        given = {"aim": aim, "accuracy_drop": accuracy_drop, "worst_group_drop": worst_group_drop}
+        given = {
+            "aim": aim,
+            "accuracy_drop": accuracy_drop,
+            "performance": performance,
+            "max_drop": max_drop,
+            "worst_group_drop": worst_group_drop,
+            "guard": guard,
+        }
         for name, value in given.items():
             if value is not UNSET:
                 setattr(other, name, value)
         if accuracy_drop is not UNSET:
             warn_large_budget(accuracy_drop, stacklevel=2)
-        if at_most is None:
-            return other._choose_by(other._rule())
-        if not isinstance(at_most, Mapping):
-            raise InputTypeError(Option("at_most"), f"is a {type(at_most).__name__}", "a dict of aims and limits")
-        budget = 1.0 if accuracy_drop is UNSET else accuracy_drop
-        return other._choose_by(limit_rule(at_most, budget, other.worst_group_drop, self.confidence))
+        rule = other._rule()
+        sides: tuple[tuple[Literal["at most", "at least"], Any], ...] = (
+            ("at most", at_most),
+            ("at least", at_least),
+        )
+        for side, named in sides:
+            if named is not None and not isinstance(named, Mapping):
+                raise InputTypeError(
+                    Option(side.replace(" ", "_")), f"is a {type(named).__name__}", "a dict of measures and limits"
+                )
+        limits = tuple(
+            Limit.read(name, side, value).at(rule.positive)
+            for side, named in sides
+            for name, value in (named or {}).items()
+        )
+        if limits:
+            budget = rule.accuracy_drop if accuracy_drop is not UNSET or max_drop is not UNSET else 1.0
+            rule = replace(rule, aim=rule.performance, accuracy_drop=budget, limits=limits)
+        return other._plan_for(rule, self.frontier_.rule)._choose_by(rule)
+
+    def _plan_for(self, rule: Rule, planned: Rule) -> "FairFrontier":
+        """Plan what a rule asks for, where that is not among the points and the rows are there."""
+        seed = 0 if self.random_state is None else self.random_state
+        evaluation: Evaluation | None = getattr(self, "evaluation_", None)
+        if rule.performance != planned.performance:
+            if evaluation is None:
+                raise InputError(
+                    Option("performance"),
+                    f"is {rule.performance!r}, and the trade-off was evaluated for {planned.performance!r}",
+                    "the same in a model that was loaded",
+                    "choose before saving, or fit again",
+                )
+            self.evaluation_, self.points_ = plan(evaluation, replace(rule, limits=()), seed)
+        others: list[Measure | Limit] = [limit for limit in rule.limits if limit.measure.key not in AIMS]
+        others += [] if rule.seeks_performance or rule.goal.key in AIMS else [rule.goal]
+        if others and evaluation is not None:
+            self.points_ = extend(self.points_, self.evaluation_, rule, others, seed)
+        return self
+
+    def changes(self) -> "pd.DataFrame":
+        """Who gains and who loses by the choice, in cross-validation.
+
+        Returns:
+            A row for each class and group: how many of 1,000 people more are decided rightly than by the plain
+            classifier, with the ends of a 95 % interval.
+        """
+        import pandas as pd
+
+        check_is_fitted(self, "weights_")
+        if len(self.groups_) < 2:
+            raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
+        frontier = self.frontier_
+        place = frontier.chosen_place
+        rows = [
+            (self.classes_[each.label], self.groups_[each.group], each.people, *vars(each.per_1000).values())
+            for each in find_changes(frontier.counts[place], frontier.counts[0], self.points_.switched[place])
+        ]
+        return pd.DataFrame(rows, columns=["class", "group", "people", "per_1000", "low", "high"])
+
+    def explain(self, X: Any, *, sensitive_features: Any = None) -> "pd.DataFrame":
+        """Say for each row whether the decision is another one than the baseline's, and why.
+
+        Args:
+            X: the rows.
+            sensitive_features: their attribute, with `attribute_at_prediction` only.
+
+        Returns:
+            A row for each row of X. `baseline` and `decision` are the classes by the baseline and by the model.
+            `margin` is how far the decision's score is above that of the class `against` which it is compared:
+            exactly `baseline_margin` plus what the weights of each group add. `agreement` is the share of the
+            folds' models that decide the same alone, where there are several. The probability that a person
+            belongs to a group is not shown.
+        """
+        check_is_fitted(self, "weights_")
+        posterior = self.posterior(X, sensitive_features=sensitive_features)
+        reference = self.points_.weights[0]
+        parts = split_margin(posterior, self.weights_, reference)
+        groups = self.groups_ if self.weights_.shape[1] == len(self.groups_) else ("all",)
+        found = tabulate(parts, decide(posterior, reference), self.classes_, groups)
+        if len(self.models_) > 1:
+            several = []
+            for model in self.models_:
+                alone = copy.copy(self)
+                alone.models_ = [model]
+                several.append(decide(alone.posterior(X, sensitive_features=sensitive_features), self.weights_))
+            found["agreement"] = np.mean(np.stack(several) == parts.decided, axis=0)
+        return found
+
+    def stability(self, X: Any, *, sensitive_features: Any = None) -> float:
+        """The share of changed decisions that a model fitted to other rows would change, too.
+
+        Args:
+            X: rows that the model was not fitted to.
+            sensitive_features: their attribute, with `attribute_at_prediction` only.
+
+        Returns:
+            The mean agreement of the folds' models, each of which has seen two thirds of the rows by default, over
+            the rows whose decision is not the baseline's; nan where there are none, or one model only.
+        """
+        found = self.explain(X, sensitive_features=sensitive_features)
+        changed = found[found["changed"]]
+        return float(changed["agreement"].mean()) if "agreement" in found and len(changed) else float("nan")
+
+    def certify(
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        confidence: float = 0.95,
+        min_count: int = MIN_MEASURED,
+    ) -> Certificate:
+        """Certify the choice on rows that neither trained nor chose it.
+
+        The bounds of the accuracy lost, of every group's recalls and of the gaps hold all together, with the given
+        confidence, for any number of rows.
+
+        Args:
+            X: rows that took no part in `fit`.
+            y: their classes.
+            sensitive_features: their groups; rows of unknown group count in the accuracy lost only.
+            confidence: how sure it is that all bounds hold.
+            min_count: groups with fewer rows of some class are left out, by name.
+
+        Returns:
+            The certificate; print it, or `save` it as JSON.
+
+        Raises:
+            InputError: for rows that trained the model, and for classes or groups that it does not have.
+
+        Examples:
+            >>> fair.certify(X_new, y_new, sensitive_features=sex_new).save("certificate.json")  # doctest: +SKIP
+        """
+        check_is_fitted(self, "weights_")
+        return certify(self, X, y, sensitive_features, confidence=confidence, min_count=min_count)
 
     @property
     def judge_(self) -> Evaluation:
@@ -318,7 +566,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
     def posterior(self, X: Any, *, sensitive_features: Any = None) -> Posterior:
         """P(y, a | x), [row, class, group], averaged over the folds' models."""
         check_is_fitted(self, "weights_")
-        count_rows(X)
+        rows = count_rows(X)
+        check_order(X=X, sensitive_features=sensitive_features)
         if not self.attribute_at_prediction:
             return average(self.models_, X)
         if sensitive_features is None:
@@ -327,11 +576,14 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 "is None",
                 "the attribute of each row, as attribute_at_prediction is set",
             )
-        return give_attribute(self.predict_proba(X), self._codes(sensitive_features), len(self.groups_))
+        alone = len(self.groups_) < 2  # the plain estimator, which compares no groups
+        codes = np.zeros(rows, int) if alone else match_groups(sensitive_features, self.groups_, rows)
+        return give_attribute(self.predict_proba(X), codes, len(self.groups_))
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """The probability of each class; the weights decide, they do not change it."""
         check_is_fitted(self, "weights_")
+        count_rows(X)
         if self.attribute_at_prediction:
             return np.asarray(
                 np.mean(
@@ -345,6 +597,20 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         scores = score(self.posterior(X, sensitive_features=sensitive_features), self.weights_)
         return np.asarray(scores[:, 1] - scores[:, 0] if scores.shape[1] == 2 else scores)
 
+    def plot(self, axes: "Axes | None" = None) -> "Axes":
+        """Draw the trade-off in cross-validation, the budget and the choice; see `Frontier.plot`."""
+        check_is_fitted(self, "frontier_")
+        return self.frontier_.plot(axes)
+
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        own = super().__repr__(N_CHAR_MAX)
+        return "\n  ".join([own, *_summarise(self)]) if hasattr(self, "frontier_") else own
+
+    def _html_repr(self) -> str:
+        """The parameters as scikit-learn shows them, and the summary of the fit."""
+        summary = _summarise(self) if hasattr(self, "frontier_") else []
+        return str(super()._html_repr()) + "".join(f"<p>{escape(line)}</p>" for line in summary)
+
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the fitted classifier into a folder, whole or not at all; `raan.load` reads it."""
         check_is_fitted(self, "weights_")
@@ -352,25 +618,30 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
 
     def _to_state(self) -> dict[str, Any]:
         rule = self.frontier_.rule
-        return estimator_state(self) | {
+        state = estimator_state(self)
+        for name, value in state["parameters"].items():
+            state["parameters"][name] = str(value) if isinstance(value, Measure | Rate) else value
+        return state | {
             "groups": tuple(self.groups_),
             "models": [
                 [each.label, *each.attribute] if isinstance(each, Chain) else [each.cell] for each in self.models_
             ],
             "tried": {each.name: getattr(self.points_, each.name) for each in fields(Points)},
-            "limits": tuple(rule.limits),
+            "limits": tuple((each.measure.key, each.side, float(each.value)) for each in rule.limits),
             "accuracy_drop": float(rule.accuracy_drop),
+            "sketch": tuple(vars(self.sketch_).values()) if hasattr(self, "sketch_") else None,
         }
 
     @classmethod
     def _from_state(cls, state: dict[str, Any]) -> "FairFrontier":
         parameters, classes, groups = state["parameters"], state["classes_"], tuple(map(str, state["groups"]))
         found = [np.asarray(state["tried"][each.name], float) for each in fields(Points)]
-        points, parts = found[1].shape[:2]
-        cells = (points, parts, len(classes), len(groups) + 1)
-        expected = [(points, len(classes), len(groups)), (*cells, len(classes)), cells, (*cells, len(classes))]
-        if [each.shape for each in found] != expected or not points:
+        cells = (len(found[0]), len(classes), len(groups) + 1)
+        counts = (*cells, len(classes))
+        expected = [(*cells[:2], len(groups)), counts, cells, counts, cells, cells[:1]]
+        if [each.shape for each in found] != expected or not len(found[0]):
             raise ValueError(f"the points have the shapes {[each.shape for each in found]}; expected {expected}")
+        found[-1] = found[-1].astype(np.int64)
         models: list[Chain | Joint] = []
         for label, *attribute in state["models"]:
             if parameters["factorisation"] == "joint":
@@ -379,16 +650,21 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             if len(attribute) not in (0, len(classes)):
                 raise ValueError(f"there are {len(attribute)} models of the attribute for {len(classes)} classes")
             models.append(Chain(label, tuple(attribute), len(groups)))
+        limits = tuple(Limit.read(str(name), side, float(value)) for name, side, value in state["limits"])
         rule = None
-        if state["limits"]:
-            limits = {str(aim): float(most) for aim, most in state["limits"]}
-            drops = float(state["accuracy_drop"]), parameters["worst_group_drop"]
-            rule = limit_rule(limits, *drops, parameters["confidence"])
+        if limits:
+            own = cls(None, **{name: value for name, value in parameters.items() if name != "estimator"})
+            own.classes_ = np.asarray(classes)
+            rule = own._rule()
+            limits = tuple(limit.at(rule.positive) for limit in limits)
+            rule = replace(rule, aim=rule.performance, accuracy_drop=float(state["accuracy_drop"]), limits=limits)
         with warnings.catch_warnings(action="ignore"):  # a choice warns when it is made, not later
             model = cls.from_points(
                 Points(*found), classes=classes, groups=groups, models=models, rule=rule, **parameters
             )
         restore_input(model, state)
+        if state.get("sketch") is not None:  # models of earlier versions have none
+            model.sketch_ = Sketch.read(*state["sketch"])
         return model
 
     def __sklearn_tags__(self) -> Any:
@@ -400,7 +676,38 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         return tags
 
     def _rule(self) -> Rule:
-        return Rule(self.aim, self.accuracy_drop, self.worst_group_drop, margin=margin_of(self.confidence))
+        most = 1 if read_measure(self.performance, "performance").unit else np.inf
+        if self.max_drop is not None and not (is_number(self.max_drop) and 0 <= self.max_drop <= most):
+            raise InputError(
+                Option("max_drop"), f"is {self.max_drop!r}", "a share from 0 to 1, or a cost from 0 up"
+            )
+        return Rule(
+            read_aim(self.aim).key,
+            self.accuracy_drop if self.max_drop is None else self.max_drop,
+            self.worst_group_drop,
+            margin=margin_of(self.confidence),
+            guard=self.guard,  # type: ignore[arg-type]
+            performance=read_measure(self.performance, "performance").key,
+            positive=self._positive(),
+        )
+
+    def _positive(self) -> int:
+        """The number of the positive class."""
+        classes = getattr(self, "classes_", None)
+        if self.pos_label is None or classes is None:
+            return -1
+        plain = isinstance(self.pos_label, str | int | float | np.generic)
+        found = np.flatnonzero(classes == self.pos_label) if plain else np.empty(0)
+        if not len(found):
+            known = ", ".join(map(repr, classes.tolist()))
+            raise InputError(Option("pos_label"), f"is {self.pos_label!r}", f"one of the classes {known}")
+        return int(found[0])
+
+    @property
+    def pos_label_(self) -> Any:
+        """The positive class."""
+        check_is_fitted(self, "classes_")
+        return self.classes_[self._positive()]
 
     def _recipe(self) -> Recipe:
         attribute = soften(self.estimator) if self.attribute_estimator is None else self.attribute_estimator
@@ -415,13 +722,6 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         kept = {int(new): names[old] for old, new in zip(cells.attribute.codes, group, strict=True) if new >= 0}
         return group, tuple(kept[code] for code in sorted(kept))
 
-    def _codes(self, sensitive_features: Any) -> Int[np.ndarray, "row"]:
-        """The codes of the groups that were evaluated; UNKNOWN for others."""
-        found = encode_attribute(sensitive_features)
-        place = {name: code for code, name in enumerate(self.groups_)}
-        number = np.array([*(place.get(name, UNKNOWN) for name in found.names), UNKNOWN])
-        return np.asarray(number[found.codes])
-
     def _remember_input(self, X: Any) -> None:
         """What scikit-learn's estimators know of their input, where the fitted models do."""
         fitted = self.models_[0].label if isinstance(self.models_[0], Chain) else self.models_[0].cell
@@ -431,40 +731,41 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 setattr(self, name, getattr(fitted, name))
 
     def _evaluate(
-        self, posterior: Posterior, label: Int[np.ndarray, "row"], group: Int[np.ndarray, "row"]
+        self,
+        posterior: Posterior,
+        label: Int[np.ndarray, "row"],
+        group: Int[np.ndarray, "row"],
+        weight: Float[np.ndarray, "row"] | None = None,
     ) -> "FairFrontier":
-        """Search the weights on rows that the posterior's models have not seen."""
-        seed = 0 if self.random_state is None else self.random_state
-        cell = label * (posterior.shape[2] + 1) + group + 1
-        part = stratified_folds(cell, PARTS, seed)
-        self.evaluation_ = Evaluation(posterior, label, group, part, PARTS)
-        self.points_ = search(self.evaluation_, self._rule(), seed)
-        return self._choose_by(self._rule())
+        """Plan weights with the posterior of rows that its models have not seen, and choose by their labels."""
+        seed, rule = 0 if self.random_state is None else self.random_state, self._rule()
+        self.evaluation_, self.points_ = plan(Evaluation(posterior, label, group, weight=weight), rule, seed)
+        return self._plan_for(rule, rule)._choose_by(rule)
 
     def _choose_by(self, rule: Rule) -> "FairFrontier":
-        """Take the point that the rule likes best, and measure what it promises; without a gain, the plain one."""
-        tried = self.points_
+        """Take the best point that the rows support, and estimate what new rows may expect of it."""
+        points = self.points_
         if len(self.groups_) < 2:
-            self.weights_, self.frontier_ = tried.weights[0], Frontier.empty()
+            self.weights_, self.frontier_ = points.weights[0], Frontier.empty()
             return self
-        counts, switched, smoothed = (each.sum(1) for each in (tried.counts, tried.switched, tried.smoothed))
         if not rule.limits:
-            rule = rule.with_noise_of(counts[0])
-        what = tuple(self._what(weights) for weights in tried.weights)
-        place, self.promise_ = tried.decide(rule), tried.promise(rule)
-        kept = not place and tried.choose(rule) > 0
-        self.frontier_ = Frontier(what, counts, rule, 0, switched, smoothed, plain_kept=kept)
-        self.weights_ = tried.weights[place]
-        if not place and not rule.limits:
-            self.promise_ = self.promise_.of_plain()
-            text = Message(
-                f"within this accuracy budget no choice improves the {rule.goal.title} on rows that did not make "
-                "it: the classifier is the plain one. More rows, or a larger ",
-                *(Option("accuracy_drop"), ", may help"),
-            )
-            warnings.warn(text, stacklevel=3)
-        elif place:
-            _warn_levelling(counts[0], counts[place])
+            rule = rule.with_noise_of(points.counts[0])
+        what = tuple(self._what(weights) for weights in points.weights)
+        self.choice_ = choose(points, rule)
+        place = self.choice_.place
+        passed = np.arange(len(points.path)) == 0
+        if not rule.limits:
+            path = find_path(points, rule, rule.goal)
+            passed[path] = accept_path(points, rule, path) if len(path) else False
+        self.frontier_ = Frontier(what, points.counts, rule, 0, points.switched, place, passed)
+        self.weights_ = points.weights[place]
+        self.promise_ = Promise.of(points.counts[place], points.counts[0], points.switched[place], rule)
+        if self.choice_.reason:
+            warnings.warn(_explain_plain(rule, self.choice_, int(points.counts[0].sum())), stacklevel=3)
+        if place:
+            _warn_levelling(points.counts[0], points.counts[place])
+        elif is_constant(points.counts[0]):
+            warnings.warn(CONSTANT_PLAIN, stacklevel=3)
         return self
 
     def _what(self, weights: Float[np.ndarray, "label group"]) -> dict[str, float]:
@@ -476,12 +777,50 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         }
 
 
-def limit_rule(
-    limits: Mapping[str, float], accuracy_drop: float, worst_group_drop: float | None, confidence: float
-) -> Rule:
-    """The rule that takes the most accurate point whose losses of some aims are at most so large."""
-    margin = margin_of(confidence)
-    return Rule("accuracy", accuracy_drop, worst_group_drop, margin=margin, limits=tuple(limits.items()))
+CONSTANT_PLAIN = (
+    "the plain classifier gives nearly all rows one class: all groups are treated alike, and nobody is served. "
+    "Accuracy is the wrong measure for so rare an outcome"
+)
+
+
+def _summarise(model: FairFrontier) -> list[str]:
+    """A fitted classifier in a few lines: the groups, the choice, and what new rows may expect."""
+    if not len(model.frontier_):
+        return ["nothing was mitigated: this is the plain classifier, without groups to compare"]
+    rule, promise = model.frontier_.rule, model.promise_
+    lost = f"{100 * rule.accuracy_drop:g} points" if rule.currency.unit else f"{rule.accuracy_drop:g}"
+    asked = [f"{each.measure.title} {each.side} {each.measure.format(each.value)}" for each in rule.limits]
+    asked = asked or [f"best {rule.goal.title}"]
+    if rule.accuracy_drop < 1:
+        asked.append(f"at most {lost} of {rule.currency.title} lost")
+    taken = f"point {model.choice_.place} of {len(model.frontier_)}"
+    if not model.choice_.place:
+        taken = f"the plain classifier, nothing was mitigated: {model.choice_.reason or 'it is the best point'}"
+    guard = "none"
+    if rule.worst_group_drop is not None:
+        guard = f"{GUARDED[rule.guard]} at most {100 * rule.worst_group_drop:g} points"
+    shown = {"groups": ", ".join(model.groups_), "asked": ", ".join(asked), "guard": guard, "choice": taken}
+    for measured in dict.fromkeys([rule.currency, *(e.measure.at(rule.positive) for e in rule.limits), rule.goal]):
+        before, after = (measured.format(each[measured.metric].value) for each in (promise.plain, promise.metrics))
+        shown[measured.title] = f"{before} -> {after} expected"
+    return [replace_controls(f"{name}: {value}") for name, value in shown.items()]
+
+
+def _explain_plain(rule: Rule, choice: Choice, rows: int) -> Message:
+    """Say why the classifier is the plain one, and how many rows would be enough."""
+    text: list[str | Option] = [f"the classifier is the plain one: {choice.reason} with {rows:,} rows"]
+    if choice.rows_needed and choice.rows_needed > rows:
+        text.append(f". About {choice.rows_needed:,} rows would be enough for most of the gain that is in sight")
+    if rule.limits and rule.worst_group_drop is not None:
+        text += [". The guard counts as well: ", Option("no_guard", python="worst_group_drop=None"), " removes it"]
+    text += [
+        ". More rows, a larger ",
+        Option("accuracy_drop"),
+        " or a smaller ",
+        Option("confidence"),
+        " may help",
+    ]
+    return Message(*text)
 
 
 def _warn_levelling(

@@ -165,10 +165,14 @@ def cross_fit(
     seed: int | None,
     n_jobs: int | None,
     show: Callable[[int, int], None],
+    person: Int[np.ndarray, "row"] | None = None,
 ) -> tuple[list[Chain | Joint], Posterior]:
-    """The models of all folds, and the posterior of each row by those that have not seen it, over the repeats."""
+    """The models of all folds, and the posterior of each row by those that have not seen it, over the repeats.
+
+    With `person`, whose row each is, all rows of a person are in one fold.
+    """
     cell = rows.label * (rows.groups + 1) + rows.group + 1  # unknown attributes, -1, are cells too
-    draws = [stratified_folds(cell, folds, None if seed is None else seed + repeat) for repeat in range(repeats)]
+    draws = [deal_folds(cell, person, folds, None if seed is None else seed + repeat) for repeat in range(repeats)]
     jobs = [(fold != part, fold == part) for fold in draws for part in range(folds)]
     done = count(1)
     posterior = np.zeros((len(rows.label), int(rows.label.max()) + 1, rows.groups))
@@ -179,6 +183,16 @@ def cross_fit(
         models.append(model)
         show(next(done), len(jobs))
     return models, posterior
+
+
+def deal_folds(
+    cell: Int[np.ndarray, "row"], person: Int[np.ndarray, "row"] | None, folds: int, seed: int | None
+) -> Int[np.ndarray, "row"]:
+    """The fold of each row; of persons with several rows, that of the person, who is of the cell of the first."""
+    if person is None:
+        return stratified_folds(cell, folds, seed)
+    _, first, of_row = np.unique(person, return_index=True, return_inverse=True)
+    return np.asarray(stratified_folds(cell[first], folds, seed)[of_row])
 
 
 def _fit_fold(recipe: Recipe, rows: Rows, seen: np.ndarray, held: np.ndarray) -> tuple[Chain | Joint, Posterior]:

@@ -30,7 +30,7 @@ Embed = Callable[[Any, Mapping[str, Any]], Float[Tensor, "row dim"]]
 
 
 def mean_of_tokens(outputs: Any, inputs: Mapping[str, Any]) -> Float[Tensor, "row dim"]:
-    """The last hidden states, averaged over the tokens that are no padding."""
+    """Return the last hidden states, averaged over the tokens that are no padding."""
     hidden: Tensor = outputs.hidden_states[-1]
     if hidden.ndim != 3:  # of images: channels, then places
         return hidden.flatten(2).mean(2)
@@ -44,24 +44,32 @@ def mean_of_tokens(outputs: Any, inputs: Mapping[str, Any]) -> Float[Tensor, "ro
 class RAANTrainer(Trainer):
     """transformers' `Trainer` with `raan.RAANLoss` in place of the model's own loss.
 
-    The training set is wrapped so that each batch holds its rows' places; by these the loss knows label and
-    attribute, so the model never sees the attribute. Checkpoints hold the loss's running averages, and
-    `train(resume_from_checkpoint=...)` goes on with them. Evaluation reports the model's own loss, as ever.
+    Each batch contains the positions of its rows in the training set, by which the loss looks up label and
+    attribute: the model never gets the attribute. Checkpoints contain the loss's running averages, and
+    `train(resume_from_checkpoint=...)` continues with them. Evaluation reports the model's own loss.
 
     Args:
-        model: gives hidden states, as those for sequence and image classification do.
-        args: as `Trainer` takes them.
-        train_dataset: the training rows, which have a length.
-        sensitive_features: the attribute of each training row: values in their order, or the name of a column.
-        label: the class of each training row, likewise; by default the column "labels", or "label".
-        temperature: of the loss, as `RAANLoss` takes it, like the four that follow.
-        averaging_rate: how much of a new estimate enters the moving average.
-        balance: which weights the classes and groups have.
-        scope: "model" to train the embedding by the weights too, "head" to treat them as constants.
-        strength: from 0 (plain training) to 1 (full RAAN).
-        embedding: makes a vector of each row from the model's outputs and inputs; by default the last hidden
-            states, averaged over tokens.
-        **others: as `Trainer` takes them.
+        model: A model that returns hidden states, such as those for sequence and image classification.
+        args: The arguments of `Trainer`.
+        train_dataset: The training rows: a data set with a length whose rows are dicts.
+        sensitive_features: The attribute of each training row: the values in their order, or the name of a column.
+        label: The class of each training row, likewise; by default the column "labels" or "label".
+        temperature: The temperature of the neighbourhoods; see `RAANLoss`.
+        averaging_rate: The share of a row's running average that is replaced at each visit.
+        balance: "group" or "sample"; see `RAANLoss`.
+        scope: "model": the weights have gradients with respect to the embedding. "head": they are constants.
+        strength: From 0 (plain training) to 1 (full RAAN).
+        embedding: A function that makes one vector of each row from the model's outputs and inputs; by default the
+            last hidden states, averaged over tokens.
+        **others: Other arguments of `Trainer`.
+
+    Raises:
+        InputTypeError: The training rows have no length or no numbers.
+        InputError: A column does not exist, or has another number of rows.
+
+    Examples:
+        >>> trainer = RAANTrainer(model, args, train_dataset=rows, sensitive_features="gender")  # doctest: +SKIP
+        >>> trainer.train()  # doctest: +SKIP
     """
 
     def __init__(
@@ -103,7 +111,7 @@ class RAANTrainer(Trainer):
     def compute_loss(
         self, model: Any, inputs: dict[str, Any], return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """RAAN's loss of a training batch; of other batches the model's own."""
+        """Compute RAAN's loss of a training batch, and the model's own loss of other batches."""
         if INDEX not in inputs:
             return super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         given = {name: value for name, value in inputs.items() if name not in (INDEX, "labels")}
@@ -161,7 +169,7 @@ class KeepAverages(TrainerCallback):
 
 
 def averages_file(folder: Path, process: int) -> Path:
-    """The file in a checkpoint's folder that holds one process's running averages."""
+    """Return the file in a checkpoint's folder that holds one process's running averages."""
     return folder / f"raan_loss_{process}.safetensors"
 
 

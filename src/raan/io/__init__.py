@@ -34,6 +34,7 @@ from raan.io.files import (
     check_archive,
     describe,
     digest,
+    inside,
     read_manifest,
     reraise_as_corrupt,
     write_bytes,
@@ -53,8 +54,20 @@ KINDS = {
 }
 """The classes that can be saved, and where each is imported from when a folder needs it."""
 
-CHECKED = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
-"""A type that skops does not trust, since its nodes are indexed without bounds checks: `_check_trees` has them."""
+SAFE = frozenset(
+    {
+        # Its nodes are indexed without bounds checks: `_check_trees` has them.
+        "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
+        # Plain Python, without methods that run when they are loaded; the selector is not called to predict.
+        "sklearn.calibration._CalibratedClassifier",
+        "sklearn.calibration._SigmoidCalibration",
+        "sklearn.compose._column_transformer.make_column_selector",
+        "sklearn.neural_network._stochastic_optimizers.AdamOptimizer",
+        "sklearn.neural_network._stochastic_optimizers.SGDOptimizer",
+    }
+)
+"""Types that skops does not list and raan loads. Those that read bytes in C or C++ without checks, as forests,
+XGBoost and LightGBM do, are not among them: `save` names them, and `load` takes them with `trusted=`."""
 
 _DATA = re.compile(r"([a-z]+)-[0-9a-f]{16}\.(json|npz|safetensors|skops)")
 """The names of data files; nothing else in a model folder is read or removed."""
@@ -151,11 +164,10 @@ def _read_data(folder: Path) -> tuple[str, dict[str, tuple[str, bytes]]]:
     kind, listed = read_manifest(folder)
     data = {}
     for name, stated in listed.items():
-        file, match = folder / name, _DATA.fullmatch(name)
+        match = _DATA.fullmatch(name)
         if not match:
             raise CorruptModel(f"{folder / MANIFEST} names the file {name!r}, which no model has")
-        if file.is_symlink():
-            raise CorruptModel(f"{file} is a link; expected a file, so copy the folder with its files")
+        file = inside(folder, name)
         if not file.is_file():
             raise CorruptModel(f"{file} is missing")
         # The size is compared first, so that a sparse or endless file is not read.
@@ -259,7 +271,7 @@ class _Parts:
         if self.estimators:
             skops = _import_skops()
             packed["estimators.skops"] = skops.dumps(self.estimators)
-            if unknown := sorted({*skops.get_untrusted_types(data=packed["estimators.skops"])} - {CHECKED}):
+            if unknown := sorted({*skops.get_untrusted_types(data=packed["estimators.skops"])} - SAFE):
                 warnings.warn(
                     f"the model contains types that skops does not know to be harmless. To load it, write "
                     f"raan.load({str(folder)!r}, trusted={unknown})",
@@ -283,7 +295,7 @@ class _Parts:
                         from safetensors.torch import load as load_tensors
                     parts.tensors = load_tensors(content)
                 elif name.endswith(".skops"):
-                    skops, known = _import_skops(), {CHECKED, *trusted}
+                    skops, known = _import_skops(), {*SAFE, *trusted}
                     if unknown := sorted({*skops.get_untrusted_types(data=content)} - known):
                         raise ValueError(
                             "it contains types that skops does not know to be harmless. If you trust those who "
@@ -341,8 +353,9 @@ def _check_trees(loaded: Any, trusted: bool) -> None:
         trees = [tree for several in owner._predictors for tree in several]
         checked |= {id(tree) for tree in trees}
         kinds = (owner, type(owner)), (bins, _BinMapper), *((tree, TreePredictor) for tree in trees)
-        if any(type(each) is not kind or _shadows_methods(each) for each, kind in kinds):
-            raise ValueError("a part of gradient boosting is of another type")
+        for each, kind in kinds:  # attributes may not take the place of methods
+            if type(each) is not kind or any(callable(getattr(kind, name, None)) for name in vars(each)):
+                raise ValueError("a part of gradient boosting is of another type")
         if type(features) is not int or categorical.shape != (features,) or categorical.dtype.kind not in "bu":
             raise ValueError("the features of gradient boosting do not fit its bins")
         if owner._preprocessor is not None and not trusted:
@@ -366,8 +379,3 @@ def _check_trees(loaded: Any, trusted: bool) -> None:
                 raise ValueError("a node of a tree splits a number by categories")
     if any(isinstance(each, TreePredictor) and id(each) not in checked for each in seen.values()):
         raise ValueError("a tree of gradient boosting is outside of its estimator")
-
-
-def _shadows_methods(instance: Any) -> bool:
-    """Return whether an instance has an attribute in the place of a method of its class."""
-    return any(callable(getattr(type(instance), name, None)) for name in getattr(instance, "__dict__", ()))

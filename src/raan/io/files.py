@@ -122,7 +122,7 @@ def write_whole(path: AnyPath) -> Iterator[Path]:
     """
     try:
         mode = os.stat(path).st_mode
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         mode = None
     if mode is not None and not stat.S_ISREG(mode):
         if stat.S_ISDIR(mode):
@@ -140,8 +140,8 @@ def write_whole(path: AnyPath) -> Iterator[Path]:
     if mode is not None and not os.access(target, os.W_OK):
         raise PermissionError(EACCES, "The file is write-protected", str(path))
     part = _beside(target, f"{secrets.token_hex(4)}.part")
+    _make_parent(target)
     try:
-        target.parent.mkdir(parents=True, exist_ok=True)
         for left in target.parent.glob(glob.escape(_beside(target, "").name) + "*.part"):
             with suppress(OSError):
                 if time.time() - left.stat().st_mtime > STALE:
@@ -155,14 +155,21 @@ def write_whole(path: AnyPath) -> Iterator[Path]:
         os.replace(part, target)
         _sync(target.parent)
     except OSError as error:
-        if (error.filename is None and error.errno in (ENOSPC, EDQUOT, EFBIG)) or error.filename in (
-            str(part),
-            part,
-        ):
-            error.filename, error.filename2 = str(target), None  # the user knows the target only
+        full = error.filename is None and error.errno in (ENOSPC, EDQUOT, EFBIG)
+        if full or error.filename in (str(part), part):  # the user knows the target only
+            raise type(error)(error.errno, error.strerror, str(target)) from error
         raise
     finally:
         part.unlink(missing_ok=True)
+
+
+def _make_parent(target: Path) -> None:
+    """Make the folder that the target is to be in; a NotADirectoryError names a file that is in the way."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError):
+        file = next(place for place in target.parents if place.exists())
+        raise NotADirectoryError(f"{file} is a file; expected a folder for {target.name}") from None
 
 
 def _beside(target: Path, suffix: str) -> Path:
@@ -212,7 +219,7 @@ def new_folder(path: AnyPath, kind: str, *, force: bool = False, needed: int = 0
         raise InputError(out, f"is {target}, a file", expected)
     if Path.cwd().is_relative_to(target):
         raise InputError(out, f"is {target}, the current folder, or one that contains it", expected, another)
-    target.parent.mkdir(parents=True, exist_ok=True)
+    _make_parent(target)
     if not os.access(target.parent, os.W_OK | os.X_OK):
         raise PermissionError(f"{target.parent} cannot be written to; expected a place for {target.name}")
     os.path.lexists(target)  # an error for a name that is too long
@@ -347,6 +354,18 @@ def reraise_as_corrupt(file: Path) -> Iterator[None]:
             raise
         what = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
         raise CorruptModel(f"{file} cannot be read: {what}") from error
+
+
+def inside(folder: Path, name: str) -> Path:
+    """Return the path of a file or folder within a folder that others may have made.
+
+    Raises:
+        CorruptModel: it is a link, which may lead out of the folder.
+    """
+    path = folder / name
+    if path.is_symlink():
+        raise CorruptModel(f"{path} is a link; expected a file or a folder; copy the folder with its files")
+    return path
 
 
 def check_archive(source: Path | bytes) -> None:

@@ -8,8 +8,7 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
-from raan.methods.terms import as_setting
+from raan.methods.method import Memory, Method, Scope, as_setting, check_choice, cross_entropy, hyperparameter
 from raan.models.model import Model
 from raan.neighbourhood.balance import Balance, anchor_weights
 from raan.neighbourhood.estimator import InnerEstimate, Setting, stochastic_objective
@@ -21,9 +20,19 @@ BALANCES = {"group": "Eq. (4)", "sample": "Eq. (5)"}
 
 @dataclass(frozen=True)
 class RAAN(Method):
-    """Each anchor's loss is its neighbours': same class, another attribute value, near in the embedding.
+    """RAAN by SCRAAN: the loss of each sample is replaced by the mean loss of its neighbours.
 
-    With scope HEAD it debiases the head over a fixed encoder, with MODEL both (RL-RAAN).
+    Neighbours have the same class and another attribute value, and are near in the embedding. With scope HEAD the
+    method debiases the head over a fixed encoder (RAAN), with MODEL both (RL-RAAN).
+
+    Args:
+        temperature: How local neighbourhoods are, from 0 (the nearest neighbour) to inf (the whole other group).
+        averaging_rate: The share of a sample's moving average that is replaced at each visit; 1 is BSGD.
+        strength: From 0 (ERM) to 1 (full RAAN).
+        balance: "group" gives all (class, attribute) cells the same weight, Eq. (4), "sample" all samples, Eq.
+            (5).
+        scope: The parameters that are trained.
+        denominator_floor: The least mean affinity, u0; 0 for none, which is safe since averages are in log space.
     """
 
     temperature: Setting = hyperparameter(0.5, grid=TEMPERATURES)  # 0 and inf are legal
@@ -39,9 +48,10 @@ class RAAN(Method):
         check_choice("balance", self.balance, BALANCES)
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
-        """A row: its moving average (log u2, u1 / u2) and its weight as an anchor.
+        """Return the memory before the first step.
 
-        A run: how many anchors it has visited, and how many of them had no neighbour in their batch.
+        For each row: its moving average (log u2, u1 / u2) and its weight as an anchor. For each run: the number of
+        anchors visited, and of those that had no neighbour in their batch.
         """
         runs, rows = len(train), table.rows
         weight = torch.stack(
@@ -52,7 +62,7 @@ class RAAN(Method):
         return Memory(torch.stack([*average, anchor], dim=-1), model.parameters.new_zeros(runs, 2))
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
-        """The estimate of the objective from each run's batch; its gradient is G(w)."""
+        """Estimate the objective from each run's batch; the gradient of the estimate is G(w)."""
         output = model(batch.features, batch.keep)
         sample_loss = self.sample_loss(output.logit, batch, memory)
         log_denominator, neighbourhood_loss, anchor_weight = memory.rows[..., :3].unbind(-1)
@@ -66,7 +76,6 @@ class RAAN(Method):
             self.temperature,
             self.averaging_rate,
             self.denominator_floor,
-            log_kept=self.log_kept(batch, memory),
         )
         strength = as_setting(self.strength, sample_loss)[..., None]
         loss = sample_loss.lerp(estimated.term, strength).mean(-1)
@@ -78,18 +87,14 @@ class RAAN(Method):
         )
 
     def compared(self, embedding: Float[Tensor, "run batch dim"]) -> Float[Tensor, "run batch dim"]:
-        """What affinities are made of: the embedding, and they learn with it."""
+        """Return the vectors that affinities are computed from, with gradients."""
         return embedding
 
     def sample_loss(
         self, logit: Float[Tensor, "run batch label"], batch: Batch, memory: Memory
     ) -> Float[Tensor, "run batch"]:
-        """Each sample's own loss: its cross-entropy."""
+        """Return each sample's own loss: its cross-entropy."""
         return cross_entropy(logit, batch.label)
-
-    def log_kept(self, batch: Batch, memory: Memory) -> Float[Tensor, "run batch"] | None:
-        """The log of what each anchor keeps of its old average; None: 1 - averaging_rate."""
-        return None
 
 
 @dataclass(frozen=True)
@@ -102,5 +107,5 @@ class FixedAffinities(RAAN):
     scope: Scope = Scope.MODEL
 
     def compared(self, embedding: Float[Tensor, "run batch dim"]) -> Float[Tensor, "run batch dim"]:
-        """The embedding as a constant."""
+        """Return the embedding as a constant."""
         return embedding.detach()

@@ -13,7 +13,7 @@ from torch import Tensor
 from raan.data.batches import gather
 from raan.data.streams import stream
 from raan.data.table import Table
-from raan.models.modules import computing
+from raan.models.modules import autocast
 
 
 @runtime_checkable
@@ -40,7 +40,7 @@ class Encoder(Protocol):
         inputs: Float[Tensor, "run batch input"],
         keep: Float[Tensor, "run batch unit"] | None = None,
     ) -> Float[Tensor, "run batch output"]:
-        """The embedding, from the parameters ([run, size] each, as in `sizes`)."""
+        """Return the embedding, from the parameters ([run, size] each, as in `sizes`)."""
         ...
 
 
@@ -77,7 +77,7 @@ class Stack:
         inputs: Float[Tensor, "run batch input"],
         keep: Float[Tensor, "run batch unit"] | None = None,
     ) -> Float[Tensor, "run batch output"]:
-        """The stack's output, from its layers' parameters ([run, size] each, as in `sizes`)."""
+        """Return the stack's output, from its layers' parameters ([run, size] each, as in `sizes`)."""
         signal = inputs
         masks = None if keep is None else torch.split(keep, list(self.widths[1:-1]), dim=-1)
         for layer, (width_in, width_out) in enumerate(pairwise(self.widths)):
@@ -128,7 +128,12 @@ class Model:
         features: Float[Tensor, "run batch feature"],
         keep: Float[Tensor, "run batch unit"] | None = None,
     ) -> Output:
-        """Embedding and logits of a batch of each run; with `keep`, under dropout."""
+        """Compute embedding and logits of a batch of each run.
+
+        Args:
+            features: The features of each run's rows.
+            keep: Dropout masks; None for no dropout.
+        """
         parts = torch.split(self.parameters, self.encoder.sizes + self.head.sizes, dim=1)
         first = len(self.encoder.sizes)
         if keep is None:
@@ -137,22 +142,22 @@ class Model:
             encoder_keep, head_keep = torch.split(keep, [self.encoder.units, self.head.units], dim=-1)
         if self.scaling is not None:
             features = (features - self.scaling.centre).div_(self.scaling.spread)
-        with computing(features.device, self.precision):
+        with autocast(features.device, self.precision):
             embedding = self.encoder(parts[:first], features, encoder_keep)
             logit = self.head(parts[first:], embedding, head_keep)
         return Output(embedding.to(features.dtype), logit.to(features.dtype))  # what is made of them is in full
 
     def at(self, parameters: Float[Tensor, "run parameter"]) -> "Model":
-        """The same model at other parameters."""
+        """Return the same model at other parameters."""
         return replace(self, parameters=parameters)
 
     def repeat(self, times: int) -> "Model":
-        """All runs several times over, one copy of them after the other."""
+        """Return all runs several times over, one copy of them after the other."""
         scaling = None if self.scaling is None else Scaling(*(part.repeat(times, 1, 1) for part in self.scaling))
         return replace(self, parameters=self.parameters.repeat(times, 1), scaling=scaling)
 
     def without_encoder(self) -> "Model":
-        """The head alone, over embeddings: what is trained when the encoder stays as it is."""
+        """Return the head alone, over embeddings: what is trained when the encoder stays as it is."""
         cut = sum(self.encoder.sizes)
         identity = Stack(self.head.widths[:1])
         return replace(self, encoder=identity, parameters=self.parameters[:, cut:], scaling=None)
@@ -172,7 +177,13 @@ class Architecture:
     dropout: float = 0.0
 
     def start(self, table: Table, train: Int[Tensor, "run row"], seeds: Sequence[int]) -> Model:
-        """A model at each seed's own starting values, its scaling known from each run's training rows."""
+        """Return a model at each seed's own starting values.
+
+        Args:
+            table: The table.
+            train: The training rows of each run, from which its scaling is computed.
+            seeds: The seed of each run.
+        """
         drawn = [
             np.concatenate([self.encoder.draw(rng), self.head.draw(rng)])
             for rng in (stream(seed, "start") for seed in seeds)
@@ -182,13 +193,19 @@ class Architecture:
 
 
 def mlp(table: Table, width: int = 50, dropout: float = 0.2) -> Architecture:
-    """The paper's network: three layers of 50 that encode, a head of two, ReLU and dropout 0.2 between."""
+    """Return the paper's network: an encoder of three layers and a head of two, with ReLU and dropout between.
+
+    Args:
+        table: The table, which determines the number of inputs and outputs.
+        width: The width of the hidden layers.
+        dropout: The probability that a hidden unit is left out.
+    """
     encoder = Stack((table.features.shape[-1], width, width, width))
     return Architecture(encoder, Stack((width, width, table.classes)), dropout)
 
 
 def linear(table: Table) -> Architecture:
-    """Logistic regression: the scaled features are the embedding, the head is one layer."""
+    """Return logistic regression: the scaled features are the embedding, and the head is one layer."""
     features = table.features.shape[-1]
     return Architecture(Stack((features,)), Stack((features, table.classes)))
 
@@ -221,18 +238,18 @@ def outputs(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Output:
 
 @torch.no_grad()
 def predictions(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Int[Tensor, "run row"]:
-    """The likeliest class of each run's rows, without dropout; no embedding is kept."""
+    """Return the likeliest class of each run's rows, without dropout; no embedding is kept."""
     parts = [model(gather(table.features, chunk)).logit.argmax(-1) for chunk in _chunks(table, rows)]
     return torch.cat(parts, dim=1)
 
 
 @torch.no_grad()
 def logits(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Float[Tensor, "run row label"]:
-    """The logits of each run's rows, without dropout; no embedding is kept."""
+    """Return the logits of each run's rows, without dropout; no embedding is kept."""
     parts = [model(gather(table.features, chunk)).logit for chunk in _chunks(table, rows)]
     return torch.cat(parts, dim=1)
 
 
 def _chunks(table: Table, rows: Int[Tensor, "run row"]) -> tuple[Int[Tensor, "run chunk"], ...]:
-    """The rows in parts; few rows at a time where there are many runs or wide features."""
+    """Return the rows in parts; few rows at a time where there are many runs or wide features."""
     return torch.split(rows, max(256, CHUNK // (len(rows) * table.features.shape[-1])), dim=1)

@@ -10,7 +10,6 @@ from contextlib import AbstractContextManager, nullcontext
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any
 
 import numpy as np
 import torch
@@ -26,7 +25,7 @@ SLICE = 64
 
 
 def fixed(module: nn.Module) -> nn.Module:
-    """A copy in eval mode: what its owner does with the original no longer matters."""
+    """Return a copy in eval mode: what its owner does with the original no longer matters."""
     return deepcopy(module).eval()
 
 
@@ -35,7 +34,7 @@ def embed(
 ) -> Float[Tensor, "row dim"]:
     """What a fixed module makes of samples of any shape, without gradients; on its device, then on the CPU."""
     given = as_input(module, samples)
-    with torch.no_grad(), computing(given.device, precision):
+    with torch.no_grad(), autocast(given.device, precision):
         output = run(module, given, {})
     if not output.isfinite().all():
         raise ValueError(f"the encoder, {_name(module)}, gives nan or inf for some sample in X")
@@ -43,20 +42,20 @@ def embed(
     return output.to("cpu", dtype, copy=True)  # a part of the samples would hold on to the whole of them
 
 
-def computing(device: torch.device, precision: torch.dtype | None) -> AbstractContextManager[object]:
+def autocast(device: torch.device, precision: torch.dtype | None) -> AbstractContextManager[object]:
     """Autocast where a precision is asked for."""
     return nullcontext() if precision is None else torch.autocast(device.type, precision)
 
 
 def as_input(module: nn.Module, samples: Shaped[np.ndarray, "row ..."]) -> Shaped[Tensor, "row ..."]:
-    """The samples as a module takes them: whole numbers as int64, others in the module's own precision."""
+    """Return the samples as a module takes them: whole numbers as int64, others in the module's own precision."""
     first = next(chain(module.parameters(), module.buffers()), torch.empty(0))
     dtype = _precision(module) if samples.dtype.kind == "f" else torch.int64
     return torch.from_numpy(_plain(samples)).to(first.device, dtype)
 
 
-def laid_flat(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Float[Tensor, "row feature"]:
-    """The samples as a table holds them for a module to be trained: in memory, flat, as floats."""
+def flatten(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Float[Tensor, "row feature"]:
+    """Return the samples as a table holds them for a module to be trained: in memory, flat, as floats."""
     if samples.dtype.kind != "f" and np.abs(samples).max() > LARGEST_TOKEN:
         raise ValueError(f"X holds whole numbers above {LARGEST_TOKEN:,}, which a float32 cannot tell apart")
     dtype = torch.float64 if _precision(module) == torch.float64 else torch.float32
@@ -69,14 +68,23 @@ def laid_flat(samples: Shaped[np.ndarray, "row ..."], module: nn.Module) -> Floa
 def run(
     module: nn.Module, samples: Shaped[Tensor, "row ..."], weights: dict[str, Tensor]
 ) -> Float[Tensor, "row dim"]:
-    """The module's output at the weights, one vector a sample; further axes are flattened."""
+    """Return the module's output at the weights, one vector a sample; further axes are flattened."""
     try:
         output = functional_call(module, weights, (samples,))
     except Exception as error:  # other people's code: whatever it raises, the samples did not fit it
         given = f"{list(samples.shape)} of {samples.dtype}"
         raise ValueError(f"the encoder, {_name(module)}, cannot take samples {given}: {error}") from error
-    _check_output(module, output, len(samples))
-    return output.flatten(1)  # type: ignore[no-any-return]
+    if not isinstance(output, Tensor):
+        raise ValueError(
+            f"the encoder, {_name(module)}, gives a {type(output).__name__}; expected a tensor with one vector a "
+            "sample: wrap it in a module that picks the right part"
+        )
+    if not output.is_floating_point() or output.ndim < 2 or len(output) != len(samples) or 0 in output.shape:
+        raise ValueError(
+            f"the encoder, {_name(module)}, gives {output.dtype} {list(output.shape)} for {len(samples)} samples; "
+            "expected floats, one vector a sample"
+        )
+    return output.flatten(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +109,7 @@ class ModuleEncoder:
         return 0
 
     def draw(self, rng: np.random.Generator) -> Float[np.ndarray, "parameter"]:
-        """The values that the module came with: it draws nothing."""
+        """Return the values that the module came with: it draws nothing."""
         flat = [parameter.detach().double().flatten().cpu() for parameter in self._trainable().values()]
         return torch.cat([torch.zeros(0, dtype=torch.float64), *flat]).numpy()
 
@@ -111,7 +119,7 @@ class ModuleEncoder:
         inputs: Float[Tensor, "run batch input"],
         keep: Float[Tensor, "run batch unit"] | None = None,
     ) -> Float[Tensor, "run batch output"]:
-        """Each run's embedding, from its own parameters."""
+        """Return each run's embedding, from its own parameters."""
         return torch.stack([self._embed(parameters, number, samples) for number, samples in enumerate(inputs)])
 
     def take_over(self, parameters: Float[Tensor, "parameter"]) -> None:
@@ -125,7 +133,7 @@ class ModuleEncoder:
     def _embed(
         self, parameters: Sequence[Tensor], number: int, inputs: Float[Tensor, "batch input"]
     ) -> Float[Tensor, "batch output"]:
-        """One run's embedding."""
+        """Return one run's embedding."""
         trainable = self._trainable().items()
         weights = {
             name: numbers[number].view(original.shape).to(original.dtype)
@@ -149,25 +157,11 @@ def _plain(samples: Shaped[np.ndarray, "row ..."]) -> Shaped[np.ndarray, "row ..
 
 
 def _precision(module: nn.Module) -> torch.dtype:
-    """The floating type that the module computes in; torch's usual one for a module without numbers."""
+    """Return the floating type that the module computes in; torch's usual one for a module without numbers."""
     for tensor in chain(module.parameters(), module.buffers()):
         if tensor.is_floating_point():
             return tensor.dtype
     return torch.float32
-
-
-def _check_output(module: nn.Module, output: Any, rows: int) -> None:
-    """An error for anything but numbers for each sample."""
-    if not isinstance(output, Tensor):
-        raise ValueError(
-            f"the encoder, {_name(module)}, gives a {type(output).__name__}; expected a tensor with one vector a "
-            "sample: wrap it in a module that picks the right part"
-        )
-    if not output.is_floating_point() or output.ndim < 2 or len(output) != rows or 0 in output.shape:
-        raise ValueError(
-            f"the encoder, {_name(module)}, gives {output.dtype} {list(output.shape)} for {rows} samples; "
-            "expected floats, one vector a sample"
-        )
 
 
 def _name(module: nn.Module) -> str:

@@ -1,45 +1,44 @@
-"""How much each (class, attribute) cell counts: the outer average of the objective, apart from its shape."""
+"""How much each (class, attribute) cell counts in the objective, for tensors; `raan.fairness.counts` counts."""
 
 import torch
-from jaxtyping import Float, Int
+from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
+from raan.fairness import counts
 from raan.fairness.counts import Balance
 
 __all__ = ["Balance", "anchor_weights", "cell_counts", "has_neighbours", "independent_totals"]
 
 
 def cell_counts(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Int[Tensor, "label attribute"]:
-    """How many samples each (class, attribute) cell holds; unknown attributes (-1) are in none."""
-    known = attribute >= 0
-    classes, attributes = int(label.max()) + 1, max(int(attribute.max()) + 1, 1)
-    cell = label[known] * attributes + attribute[known]
-    return torch.bincount(cell, minlength=classes * attributes).view(classes, attributes)
+    """Count the samples of each (class, attribute) cell; unknown attributes (-1) are in none."""
+    found = counts.cell_counts(label.numpy(force=True), attribute.numpy(force=True))
+    return torch.from_numpy(found).to(label.device)
 
 
-def has_neighbours(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Tensor:
-    """Which samples have a neighbour at all: attribute known, class seen with another attribute value too."""
-    shared = (cell_counts(label, attribute) > 0).sum(1) > 1
-    return shared[label] & (attribute >= 0)
+def has_neighbours(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Bool[Tensor, "row"]:
+    """Return which samples have a neighbour: attribute known, class seen with another attribute value too."""
+    found = counts.has_neighbours(label.numpy(force=True), attribute.numpy(force=True))
+    return torch.from_numpy(found).to(label.device)
 
 
 def anchor_weights(
     label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], balance: Balance
 ) -> Float[Tensor, "row"]:
-    """How much each anchor's neighbourhood loss counts in the objective; 0 for one without neighbours.
+    """Return the weight of each anchor's neighbourhood loss in the objective; 0 for one without neighbours.
 
     "sample": each 1, Eq. (5). "group": samples / cells / size of the anchor's cell, Eq. (4).
     """
     anchored = has_neighbours(label, attribute).double()
     if balance == "sample":
         return anchored
-    counts = cell_counts(label, attribute)
+    sizes = cell_counts(label, attribute)
     # Unknown attributes (-1) read some cell's size here, and are zero by `anchored`.
-    size = counts[label, attribute].clamp(min=1)
-    return anchored * counts.sum() / (counts > 0).sum() / size
+    size = sizes[label, attribute].clamp(min=1)
+    return anchored * sizes.sum() / (sizes > 0).sum() / size
 
 
-def independent_totals(counts: Int[Tensor, "label attribute"]) -> Float[Tensor, "label attribute"]:
-    """N P(y) P(a): the cell totals under which class and attribute are independent."""
-    counts = counts.double()
-    return counts.sum(1, keepdim=True) * counts.sum(0, keepdim=True) / counts.sum()
+def independent_totals(sizes: Int[Tensor, "label attribute"]) -> Float[Tensor, "label attribute"]:
+    """Return N P(y) P(a): the cell totals under which class and attribute are independent."""
+    total = sizes.double()
+    return total.sum(1, keepdim=True) * total.sum(0, keepdim=True) / total.sum()

@@ -65,12 +65,12 @@ def approximate_weights(
 
 
 def exact_products(classes: Sequence[Sequence[range]]) -> int:
-    """The products of two rows in the two passes over all pairs of neighbours."""
+    """Return the products of two rows in the two passes over all pairs of neighbours."""
     return sum(sum(map(len, cells)) ** 2 - sum(len(cell) ** 2 for cell in cells) for cells in classes)
 
 
 def products(classes: Sequence[Sequence[range]], centroids: int) -> int:
-    """The products of a row with a centroid, or with a row that is computed apart."""
+    """Return the products of a row with a centroid, or with a row that is computed apart."""
     total = 0
     for cells in classes:
         stand = sum(min(len(cell), centroids) for cell in cells)
@@ -145,14 +145,14 @@ def _nearest(points: Float[Tensor, "row dim"], centre: Float[Tensor, "cluster di
 def _means(
     points: Float[Tensor, "row dim"], nearest: Int[Tensor, "row"], centre: Float[Tensor, "cluster dim"]
 ) -> Float[Tensor, "cluster dim"]:
-    """The mean of each centre's points; a centre without points stays."""
+    """Return the mean of each centre's points; a centre without points stays."""
     count = torch.bincount(nearest, minlength=len(centre))[:, None]
     total = torch.zeros_like(centre).index_add_(0, nearest, points)
     return torch.where(count > 0, total / count.clamp(min=1), centre)
 
 
 def _parts(directions: Directions, cell: range, width: int) -> Iterator[tuple[slice, Float[Tensor, "row dim"]]]:
-    """The rows of a cell, some at a time, in the same memory."""
+    """Yield the rows of a cell, some at a time, in the same memory."""
     step = max(1, CHUNK // max(width, directions.dimensions))
     buffer = directions.buffer(min(step, len(cell)))
     for start in range(cell.start, cell.stop, step):
@@ -168,7 +168,7 @@ def _share_out(
     anchor: Float64[Tensor, "row"],
     share: Float64[Tensor, "row"],
 ) -> Clusters:
-    """The first pass: the cell's anchors as points, each amidst some anchors and as heavy as their shares.
+    """Return the first pass: the cell's anchors as points, each amidst some anchors and as heavy as their shares.
 
     A share is an anchor's weight over its denominator; all are written into `share`.
     """
@@ -215,7 +215,7 @@ def _errors(
     weight: Float64[Tensor, "row"],
     rng: np.random.Generator,
 ) -> list[Float64[Tensor, "_"]]:
-    """The relative errors of some rows of each cell.
+    """Return the relative errors of some rows of each cell.
 
     A row's exact weight is a sum over all its anchors. Their denominators are known but by centroids; how far this
     moves the sum is estimated by the anchors that are probes themselves, whose denominators are computed too.

@@ -24,5 +24,5 @@ class Certificate:
 
 
 def exact_certificate(tolerance: float | None, why: str) -> Certificate:
-    """The certificate of weights that are exact."""
+    """Return the certificate of weights that are exact."""
     return Certificate(tolerance, 0.0, 0.0, 0, 0, f"exact: {why}")

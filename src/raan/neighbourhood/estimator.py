@@ -27,7 +27,7 @@ class InnerEstimate(NamedTuple):
     def unknown(
         *shape: int, dtype: torch.dtype = torch.float32, device: torch.device | None = None
     ) -> "InnerEstimate":
-        """The estimate of anchors that were never visited."""
+        """Return the estimate of anchors that were never visited."""
         values = (torch.full(shape, value, dtype=dtype, device=device) for value in (-torch.inf, 0.0))
         return InnerEstimate(*values)
 
@@ -43,7 +43,7 @@ class BatchPairs(NamedTuple):
 def batch_pairs(
     log_affinity: Float[Tensor, "*lead row row"], neighbour: Bool[Tensor, "*lead row row"]
 ) -> BatchPairs:
-    """Each anchor's affinities to its neighbours over their sum, and their mean in the log."""
+    """Return each anchor's affinities to its neighbours over their sum, and their mean in the log."""
     # A mask is numbers that are added and multiplied, since a choice by mask takes ten times as long.
     mask = neighbour.view(torch.uint8).to(log_affinity.dtype)
     # Minus a finite number for others: in a row without neighbours shares are then 0, never nan.
@@ -61,7 +61,7 @@ def inner_estimate(pairs: BatchPairs, sample_loss: Float[Tensor, "*lead row"]) -
 
 
 def shared_by_copies(estimate: InnerEstimate, row: Int[Tensor, "*lead row"]) -> InnerEstimate:
-    """One estimate for each data row: copies of a row in a batch share the mean of their g-hats."""
+    """Return one estimate for each data row: copies of a row in a batch share the mean of their g-hats."""
     copy = row.unsqueeze(-1) == row.unsqueeze(-2)
     pairs = batch_pairs(estimate.log_denominator.unsqueeze(-2).expand(copy.shape), copy)
     return inner_estimate(pairs, estimate.neighbourhood_loss)
@@ -73,21 +73,18 @@ def moving_average(
     estimate: InnerEstimate,
     averaging_rate: Setting,
     denominator_floor: Setting = 0.0,
-    log_kept: Float[Tensor, "*lead row"] | None = None,
 ) -> InnerEstimate:
     """u, Alg. 2: the running average of the batch estimates, in log space.
 
     A first visit takes the estimate as it is; an anchor without neighbours in the batch keeps what it had. The
-    floor is on u2, the mean affinity, and leaves u1 alone. Of the old average 1 - averaging_rate is kept, unless
-    `log_kept` says how much (in the log).
+    floor is on u2, the mean affinity, and leaves u1 alone.
     """
     rate, least = (
         as_setting(each, estimate.log_denominator)[..., None] for each in (averaging_rate, denominator_floor)
     )
     first = average.log_denominator == -torch.inf
     new = estimate.log_denominator + torch.where(first, 0, rate.log())
-    kept = (-rate).log1p() if log_kept is None else log_kept
-    log_denominator = torch.logaddexp(average.log_denominator + kept, new)
+    log_denominator = torch.logaddexp(average.log_denominator + (-rate).log1p(), new)
     loss = average.neighbourhood_loss.lerp(estimate.neighbourhood_loss, (new - log_denominator).exp())
     floored = torch.maximum(log_denominator, least.log())
     seen = estimate.log_denominator > -torch.inf
@@ -166,9 +163,8 @@ def stochastic_objective(
     averaging_rate: Setting,
     denominator_floor: Setting = 0.0,
     row: Int[Tensor, "*lead row"] | None = None,
-    log_kept: Float[Tensor, "*lead row"] | None = None,
 ) -> StochasticObjective:
-    """The objective estimated from one batch: the mean of the terms has its value and the gradient G(w).
+    """Return the objective estimated from one batch: the mean of the terms has its value and the gradient G(w).
 
     An anchor that never met a neighbour, here or before, is believed to be as its own loss says. One that has
     none in the whole data set (weight 0) counts with its own loss, as in `aan_weights`. Where a batch may hold
@@ -178,6 +174,6 @@ def stochastic_objective(
     pairs = batch_pairs(affinity, neighbours(label, attribute))
     estimate = inner_estimate(pairs, sample_loss)
     shared = estimate if row is None else shared_by_copies(estimate, row)
-    average = moving_average(average, shared, averaging_rate, denominator_floor, log_kept)
+    average = moving_average(average, shared, averaging_rate, denominator_floor)
     term = surrogate(affinity, sample_loss, pairs, average, anchor_weight)
     return StochasticObjective(term, average, (anchor_weight > 0) & (pairs.log_mean == -torch.inf))

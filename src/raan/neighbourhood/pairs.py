@@ -21,7 +21,7 @@ NEAREST = 1e-9
 
 
 def as_setting(value: Temperature, like: Tensor) -> Float[Tensor, "*lead"]:
-    """A hyperparameter as a tensor of the kind and on the device of another: no axis, or one of runs."""
+    """Return a hyperparameter as a tensor of the kind and on the device of another: no axis, or one of runs."""
     # A number is made where it is needed: a copy from the host would wait for the device.
     return value.to(like) if isinstance(value, Tensor) else like.new_full((), value)
 

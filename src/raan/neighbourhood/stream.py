@@ -4,7 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import combinations, groupby
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -83,12 +83,19 @@ def exact_weights(
     temperature: float,
     progress: Progress = iter,
 ) -> Float64[Tensor, "row"]:
-    """For each sample j: the sum over its anchors i in P_j of anchor_weight_i p_ij; 0 without neighbours.
+    """Compute the exact weights: for each sample j, the sum over its anchors i in P_j of anchor_weight_i p_ij.
 
-    The embedding is a tensor or an array, [row, dim], of which a few rows at a time are held as directions.
+    Args:
+        embedding: A tensor or an array, [row, dim], of which a few rows at a time are converted.
+        label: The class of each row, as codes.
+        attribute: The attribute of each row, as codes; -1 is unknown.
+        anchor_weight: The weight of each row as an anchor, as `anchor_weights` gives it.
+        temperature: A finite temperature; at inf, `raan.fairness.counts.even_weights` is the closed form.
+        progress: Wraps the blocks of each of the two passes.
+
+    Returns:
+        The weight of each row; 0 for one without neighbours.
     """
-    if math.isinf(temperature):
-        return even_shares(label, attribute, anchor_weight)
     order = by_cell(label, attribute)
     warm = temperature >= WARM
     directions = directions_of(embedding, order, temperature * math.log(2) if warm else temperature)
@@ -104,26 +111,13 @@ def exact_weights(
 
 
 def directions_of(embedding: Any, order: Int[Tensor, "some"], temperature: float) -> Directions:
-    """The rows of the embedding in this order, in the precision that the temperature asks for."""
+    """Return the rows of the embedding in this order, in the precision that the temperature asks for."""
     precise = temperature < COLD or "float64" in str(embedding.dtype)
     return Directions(embedding, order, temperature, torch.float64 if precise else torch.float32)
 
 
-def even_shares(
-    label: Int[Tensor, "row"], attribute: Int[Tensor, "row"], anchor_weight: Float[Tensor, "row"]
-) -> Float64[Tensor, "row"]:
-    """The weights at temperature inf, where anchors share themselves out evenly: a function of the cells alone."""
-    known = attribute >= 0
-    size = cell_counts(label, attribute).double()
-    given = torch.zeros_like(size)
-    given.index_put_((label[known], attribute[known]), anchor_weight[known].double(), accumulate=True)
-    share = given / (size.sum(1, keepdim=True) - size).clamp(min=1)
-    received = share.sum(1, keepdim=True) - share
-    return received[label, attribute] * has_neighbours(label, attribute)
-
-
 def by_cell(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) -> Int[Tensor, "anchored"]:
-    """The rows that have neighbours, cell after cell."""
+    """Return the rows that have neighbours, cell after cell."""
     anchored = has_neighbours(label, attribute).nonzero().squeeze(1)
     cell = (label * (attribute.max() + 1) + attribute)[anchored]
     return anchored[cell.argsort(stable=True)]
@@ -150,22 +144,16 @@ def neighbour_cells(label: Int[Tensor, "row"], attribute: Int[Tensor, "row"]) ->
 
 
 def _cut(rows: range | slice, size: int) -> Iterator[slice]:
-    """The range in slices of at most so many rows."""
+    """Yield the range in slices of at most so many rows."""
     for start in range(rows.start, rows.stop, size):
         yield slice(start, min(start + size, rows.stop))
 
 
-class _Pairs(NamedTuple):
-    """A block of pairs: where it stands, similarity over temperature, and a buffer to work in."""
+def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[tuple[slice, slice, Tensor, Tensor]]:
+    """Yield rows, columns and similarities over the temperature of each block, and a buffer to work in.
 
-    rows: slice
-    columns: slice
-    similarity: Float[Tensor, "anchor neighbour"]
-    scratch: Float[Tensor, "anchor neighbour"]
-
-
-def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[_Pairs]:
-    """The similarities of one block after the other, all in the same memory: fresh pages would cost more."""
+    All blocks use the same memory, since fresh pages would cost more.
+    """
     side = min(BLOCK, directions.panel)
     buffer = torch.empty(2, side * side, dtype=directions.dtype, device=directions.order.device)
     panel_buffer, column_buffer = (
@@ -181,7 +169,7 @@ def _pairs(directions: Directions, blocks: Iterable[Block]) -> Iterator[_Pairs]:
                 shape = len(left), right.shape[1]
                 similarity, scratch = buffer[:, : shape[0] * shape[1]].view(2, *shape)
                 torch.mm(left, right, out=similarity)
-                yield _Pairs(rows, columns, similarity, scratch)
+                yield rows, columns, similarity, scratch
 
 
 def _warm_sums(
@@ -201,7 +189,7 @@ def _warm_sums(
 
 
 def _log_denominators(directions: Directions, blocks: Iterable[Block]) -> Float64[Tensor, "row"]:
-    """The log of sum_{k in P_i} exp(z_i.z_k / temperature) for each anchor i, with an online maximum."""
+    """Return the log of sum_{k in P_i} exp(z_i.z_k / temperature) for each anchor i, with an online maximum."""
     total = torch.full_like(directions.order, -torch.inf, dtype=torch.float64)
     for rows, columns, similarity, scratch in _pairs(directions, blocks):
         total[rows] = torch.logaddexp(total[rows], _log_sum_exp(similarity, 1, scratch))

@@ -1,4 +1,4 @@
-"""RAAN for anyone's own PyTorch loop: the loss, and how batches carry what it needs."""
+"""RAAN for PyTorch training loops: the loss, and the samplers and data sets of its batches."""
 
 from raan.errors import needing
 

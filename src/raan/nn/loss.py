@@ -1,21 +1,24 @@
 """RAAN as a loss with a memory: the stochastic objective for anyone's own training loop."""
 
+import warnings
 from collections import deque
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from functools import partial
+from numbers import Integral, Real
+from typing import Any, Literal, NamedTuple
 
 import torch
 from jaxtyping import Bool, Float, Int
+from sklearn.utils._param_validation import Interval, StrOptions, validate_parameter_constraints
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, cross_entropy
 
-from raan.neighbourhood.balance import Balance, anchor_weights
+from raan.neighbourhood.balance import Balance, anchor_weights, has_neighbours
 from raan.neighbourhood.estimator import InnerEstimate, batch_pairs, stochastic_objective
 from raan.neighbourhood.pairs import log_affinity, neighbours
-from raan.nn.checks import check_dials, check_embedding, check_kept, check_logit, check_sample_loss, warn_alone
 from raan.nn.samplers import GroupBatchSampler
 from raan.nn.together import Samples, concatenate, gather, group_of
-from raan.nn.training_set import TrainingSet
+from raan.nn.training_set import TrainingSet, check_dense
 
 
 class Diagnostics(NamedTuple):
@@ -27,29 +30,23 @@ class Diagnostics(NamedTuple):
     largest_weight: Float[Tensor, ""]  # of a sample's loss in the gradient; 1 in plain training
 
 
-class Weighing(NamedTuple):
-    """What the weights of a batch are made of; all of it constant."""
-
-    embedding: Float[Tensor, "batch dim"]
-    label: Int[Tensor, "batch"]
-    attribute: Int[Tensor, "batch"]
-    anchor_weight: Float[Tensor, "batch"]
-    importance: Float[Tensor, "batch"]
-    log_denominator: Float[Tensor, "batch"]  # log u2 after the batch
-    temperature: Float[Tensor, ""]
-    strength: float
-
-
-def diagnose(weighing: Weighing) -> Diagnostics:
-    """Count the anchors, and summarise how much each sample's loss weighs in the gradient."""
-    pairs = batch_pairs(
-        log_affinity(weighing.embedding, weighing.temperature), neighbours(weighing.label, weighing.attribute)
-    )
-    met, anchored = pairs.log_mean > -torch.inf, weighing.anchor_weight > 0
+def diagnose(
+    embedding: Float[Tensor, "batch dim"],
+    label: Int[Tensor, "batch"],
+    attribute: Int[Tensor, "batch"],
+    anchor_weight: Float[Tensor, "batch"],
+    importance: Float[Tensor, "batch"],
+    log_denominator: Float[Tensor, "batch"],
+    temperature: Float[Tensor, ""],
+    strength: float,
+) -> Diagnostics:
+    """Count the anchors of a batch, and summarise how much each sample's loss weighs in the gradient."""
+    pairs = batch_pairs(log_affinity(embedding, temperature), neighbours(label, attribute))
+    met, anchored = pairs.log_mean > -torch.inf, anchor_weight > 0
     # g-hat2 / u2, as in the surrogate of Eq. (8).
-    scale = torch.where(met, (pairs.log_mean - weighing.log_denominator).exp(), 0)
-    robust = (weighing.anchor_weight * scale) @ pairs.share + ~anchored
-    weight = weighing.importance * (1 - weighing.strength + weighing.strength * robust)
+    scale = torch.where(met, (pairs.log_mean - log_denominator).exp(), 0)
+    robust = (anchor_weight * scale) @ pairs.share + ~anchored
+    weight = importance * (1 - strength + strength * robust)
     return Diagnostics(
         anchors=(anchored & met).sum(),
         skipped=(anchored & ~met).sum(),
@@ -58,41 +55,62 @@ def diagnose(weighing: Weighing) -> Diagnostics:
     )
 
 
+CONSTRAINTS = {
+    "temperature": [Interval(Real, 0, None, closed="both")],
+    "averaging_rate": [Interval(Real, 0, 1, closed="both")],
+    "balance": [StrOptions({"group", "sample"})],
+    "scope": [StrOptions({"head", "model"})],
+    "strength": [Interval(Real, 0, 1, closed="both")],
+    "sampler": [GroupBatchSampler, None],
+    "keep_batches": [Interval(Integral, 0, 10_000, closed="both")],
+}
+"""The values that the parameters of `RAANLoss` may have."""
+
+
 class RAANLoss(nn.Module):
-    """The estimate of the RAAN objective from a batch; its gradient is G(w), Eq. (8).
+    """Loss that estimates the RAAN objective from a batch; its gradient is G(w), Eq. (8).
 
-    Each sample's loss is replaced by that of its neighbours: the same class, another attribute value, near in the
-    embedding. The constructor takes the labels and attributes of the whole *training set*; a call takes those of
-    a batch and `index`, their rows in that training set:
-
-        criterion = RAANLoss(y_train, sex_train)
-        for x, y, sex, index in loader:                    # IndexedDataset adds the index
-            embedding = encoder(x)
-            loss = criterion(head(embedding), embedding, y, sex, index)
+    The loss of each sample is replaced by the mean loss of its neighbours: samples of the same class and another
+    attribute value that are near in the embedding. The constructor takes the labels and attributes of the whole
+    training set. A call takes those of a batch, and `index`, their rows in the training set.
 
     With an index, a running average of each row's neighbourhood makes up for the few neighbours that a batch
-    holds. It is part of `state_dict()`, moves with `.to()`, stays in float32 under any precision, and does not
-    change in `eval()`. Without an index (on validation data, say) the batch speaks for itself.
+    contains. The averages are part of `state_dict()`, move with `.to()`, stay in float32 under any precision, and
+    do not change in `eval()`. Without an index, for example on validation data, only the batch itself is used.
 
-    In distributed training (DistributedDataParallel, FSDP, Lightning, Accelerate) the batches of all processes are
-    one: neighbours are sought among all of their samples, the averages stay the same everywhere, and the gradient
-    that the wrapper averages is that of one process with the whole batch.
+    In distributed training (DistributedDataParallel, FSDP, Lightning, Accelerate), neighbours are found among the
+    samples of all processes, the averages are the same in all of them, and the gradient that the wrapper averages
+    is that of one process with the whole batch.
 
     Args:
-        label: the class of each training sample: numbers from 0 up, or strings.
-        sensitive_features: the attribute of each; several columns are crossed; None and NaN are unknown.
-        temperature: how local neighbourhoods are: 0 is the nearest neighbour, inf the whole other group.
-        averaging_rate: how much of its running average a row replaces on a visit; 1 keeps nothing (BSGD).
-        balance: "group": all (class, attribute) cells count alike, Eq. (4), lifts the worst group. "sample": all
-            samples do, Eq. (5), lowers demographic parity's gap.
-        scope: "head": the weights are constants, and only losses have gradients (RAAN; the encoder is yours to
-            freeze). "model": the embedding that makes the weights learns too (RL-RAAN).
-        strength: 0 is plain training, 1 is full RAAN, and between them a mixture.
-        sampler: the `GroupBatchSampler` of the batches: samples that it draws more often count less by as much.
-        keep_batches: how many earlier batches stay beside the current one as anchors and neighbours without a
-            gradient: with gradient accumulation, the number of micro-batches less one. None is kept over a resume.
-        process_group: the processes whose batches are one; None: all of the default group, if there is one;
-            False: each process for itself.
+        label: The class of each training sample: numbers from 0, or strings.
+        sensitive_features: The attribute of each training sample; several columns are crossed; None and NaN are
+            unknown.
+        temperature: How local neighbourhoods are, from 0 (the nearest neighbour) to inf (the whole other group).
+        averaging_rate: The share of a row's running average that is replaced at each visit; 1 keeps nothing
+            (BSGD).
+        balance: "group" gives all (class, attribute) cells the same weight, Eq. (4), and raises the accuracy of
+            the worst group. "sample" gives all samples the same weight, Eq. (5), and reduces the gap of
+            demographic parity.
+        scope: "head": the weights are constants, and only losses have gradients (RAAN; freeze the encoder
+            yourself). "model": the weights also have gradients with respect to the embedding (RL-RAAN).
+        strength: From 0 (plain training) to 1 (full RAAN).
+        sampler: The `GroupBatchSampler` of the batches: samples that it draws more often get a smaller weight.
+        keep_batches: The number of earlier batches whose samples are also used as anchors and neighbours, without
+            gradients. With gradient accumulation, the number of micro-batches less one. They are not saved.
+        process_group: The processes whose batches are used together. None: all of the default group, if there is
+            one. False: each process by itself.
+
+    Examples:
+        >>> import torch
+        >>> from raan import RAANLoss
+        >>> label, sex = torch.tensor([0, 1, 0, 1]), ["f", "f", "m", "m"]
+        >>> criterion = RAANLoss(label, sex)
+        >>> embedding = torch.tensor([[0.0, 1.0], [1.0, 0.0], [0.1, 1.0], [1.0, 0.2]], requires_grad=True)
+        >>> loss = criterion(embedding, embedding, index=torch.arange(4))
+        >>> loss.backward()
+        >>> embedding.grad.shape
+        torch.Size([4, 2])
     """
 
     anchor_weight: Float[Tensor, "label attribute_or_unknown"]  # how much a sample of each cell counts as anchor
@@ -116,17 +134,23 @@ class RAANLoss(nn.Module):
         process_group: "torch.distributed.ProcessGroup | Literal[False] | None" = None,
     ) -> None:
         super().__init__()
-        check_dials(temperature, averaging_rate, balance, scope, strength)
-        check_kept(keep_batches)
+        parameters = {
+            "temperature": temperature,
+            "averaging_rate": averaging_rate,
+            "balance": balance,
+            "scope": scope,
+            "strength": strength,
+            "sampler": sampler,
+            "keep_batches": keep_batches,
+        }
+        validate_parameter_constraints(CONSTRAINTS, parameters, caller_name="RAANLoss")
         self.temperature, self.averaging_rate, self.strength = temperature, averaging_rate, strength
         self.balance, self.scope = balance, scope
         self.process_group = process_group
         self.training_set = TrainingSet(label, sensitive_features)
-        warn_alone(self.training_set.label.codes, self.training_set.attribute.codes)
-        self._register_weights(sampler)
-        self._register_averages()
+        self._register_buffers(sampler)
         self._kept: deque[Samples] = deque(maxlen=keep_batches)
-        self._weighing: Weighing | None = None
+        self._diagnose: Callable[[], Diagnostics] | None = None
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -147,7 +171,7 @@ class RAANLoss(nn.Module):
         index: object = None,
         sample_loss: Float[Tensor, "batch"] | None = None,
     ) -> Float[Tensor, ""]:
-        """The estimate of the objective; its gradient is G(w).
+        """Return the estimate of the objective; its gradient is G(w).
 
         Args:
             logit: one column for each class, or a single one for the second of two classes. Integer classes with
@@ -159,11 +183,7 @@ class RAANLoss(nn.Module):
             index: the rows in the training set.
             sample_loss: any loss of each sample, instead of the cross-entropy; `logit` may then be None.
         """
-        check_embedding(embedding, self.visits)
-        if sample_loss is None:
-            check_logit(logit, len(embedding), self.training_set.label)
-        else:
-            check_sample_loss(sample_loss, len(embedding))
+        self._check(logit, embedding, sample_loss)
         batch = self.training_set.read(label, sensitive_features, index, len(embedding))
         # Under autocast the products of the affinities would be taken in half precision.
         with torch.autocast(embedding.device.type, enabled=False):
@@ -176,16 +196,16 @@ class RAANLoss(nn.Module):
     @property
     def diagnostics(self) -> Diagnostics | None:
         """How the last batch went; None before the first. Worked out when read, so that not reading it is free."""
-        return None if self._weighing is None else diagnose(self._weighing)
+        return None if self._diagnose is None else self._diagnose()
 
     def extra_repr(self) -> str:
-        """The settings, and what the training set holds."""
+        """Return the settings, and what the training set holds."""
         settings = ("temperature", "averaging_rate", "balance", "scope", "strength")
         sizes = f"rows={len(self.visits)}, classes={len(self.classes)}, groups={len(self.groups)}"
         return ", ".join([*(f"{setting}={getattr(self, setting)!r}" for setting in settings), sizes])
 
     def _objective(self, own: Samples) -> Float[Tensor, ""]:
-        """The mean of the samples' terms; in training, what was learnt of their rows is kept."""
+        """Return the mean of the samples' terms; in training, what was learnt of their rows is kept."""
         group = group_of(self.process_group) if self.training else None
         current = gather(own, group) if group else own
         samples = concatenate([current, *self._beside(current)])
@@ -203,7 +223,8 @@ class RAANLoss(nn.Module):
         )
         if self.training and row is not None:
             self._keep(current, before, found.average, (anchor_weight > 0) & ~found.skipped)
-        self._weighing = Weighing(
+        self._diagnose = partial(
+            diagnose,
             embedding.detach(),
             label,
             attribute,
@@ -231,7 +252,7 @@ class RAANLoss(nn.Module):
         ]
 
     def _average(self, row: Int[Tensor, "batch"] | None, like: Float[Tensor, "batch"]) -> InnerEstimate:
-        """What is believed of the rows so far; nothing where they are not named."""
+        """Return what is believed of the rows so far; nothing where they are not named."""
         if row is None:
             return InnerEstimate(torch.full_like(like, -torch.inf), torch.zeros_like(like))
         return InnerEstimate(self.log_denominator[row].to(like.dtype), self.neighbourhood_loss[row].to(like.dtype))
@@ -265,24 +286,62 @@ class RAANLoss(nn.Module):
         column = label if logit.shape[1] == len(self.classes) else self.training_set.label.value[label]
         return cross_entropy(logit, column, reduction="none")
 
-    def _register_weights(self, sampler: GroupBatchSampler | None) -> None:
-        """How much a sample of each cell counts, by the balance and by how often it is drawn."""
+    def _check(self, logit: Tensor | None, embedding: Tensor, sample_loss: Tensor | None) -> None:
+        """Raise an error that names the tensor which has the wrong type, device or shape."""
+        if logit is None and sample_loss is None:
+            raise ValueError("logit is None; expected logits, or the loss of each sample as sample_loss")
+        given: dict[str, Any] = {"embedding": embedding}
+        given |= {"logit": logit} if sample_loss is None else {"sample_loss": sample_loss}
+        for name, tensor in given.items():
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{name} is a {type(tensor).__name__}; expected a torch tensor")
+            if name == "embedding" and tensor.device != self.visits.device:
+                place = f"{tensor.device}, the loss on {self.visits.device}"
+                raise ValueError(f"embedding is on {place}; move the loss with .to(...)")
+            check_dense(name, tensor)
+        size, known = len(embedding) if embedding.ndim else 0, self.training_set.label
+        classes = len(known.names)
+        legal = [(size, classes), (size,), (size, 1)] if classes == 2 else [(size, classes)]
+        shapes = " or ".join(str(list(shape)) for shape in legal)
+        expected = {
+            "embedding": "[batch, dimensions], not empty",
+            "sample_loss": f"[{size}], one for each row of embedding",
+            "logit": f"{shapes}, for {classes} classes and {size} rows of embedding",
+        }
+        for name, tensor in given.items():
+            shape = tuple(tensor.shape)
+            by_value = known.whole and len(shape) == 2 and shape[0] == size and shape[1] > max(known.values)
+            fits = {
+                "embedding": len(shape) == 2 and size > 0,
+                "sample_loss": shape == (size,),
+                "logit": shape in legal or by_value,
+            }
+            if not fits[name] or not tensor.is_floating_point():
+                found = f"{str(tensor.dtype).removeprefix('torch.')} {list(shape)}"
+                raise ValueError(f"{name} is {found}; expected floats {expected[name]}")
+
+    def _register_buffers(self, sampler: GroupBatchSampler | None) -> None:
+        """Register the weights of each cell, by the balance and the sampler, and the averages of each row."""
         known = self.training_set
-        if not isinstance(sampler, GroupBatchSampler | None):
-            raise TypeError(f"sampler is a {type(sampler).__name__}; expected a GroupBatchSampler, or None")
+        label, attribute = known.label.codes, known.attribute.codes
+        alone = int((~has_neighbours(label, attribute)).sum())
+        if alone:
+            unknown = int((attribute < 0).sum())
+            warnings.warn(
+                f"{alone} of {len(label)} training samples count with their own loss: {unknown} of unknown "
+                f"attribute, {alone - unknown} of a class that is seen with one attribute value only",
+                stacklevel=3,
+            )
         rate = torch.ones(len(known)) if sampler is None else torch.from_numpy(sampler.rate)
         if len(rate) != len(known):
             raise ValueError(f"sampler has {len(rate)} rows, label {len(known)}; expected the same training set")
-        weight = anchor_weights(known.label.codes, known.attribute.codes, self.balance)
+        weight = anchor_weights(label, attribute, self.balance)
         self.register_buffer("anchor_weight", known.by_cell(weight, elsewhere=0.0))
         self.register_buffer("importance", known.by_cell(1 / rate, elsewhere=1.0))
-
-    def _register_averages(self) -> None:
-        """Nothing is known of any row."""
-        unknown = InnerEstimate.unknown(len(self.training_set))
-        self.register_buffer("log_denominator", unknown.log_denominator)
-        self.register_buffer("neighbourhood_loss", unknown.neighbourhood_loss)
-        self.register_buffer("visits", torch.zeros(len(self.training_set), dtype=torch.int32))
+        average = InnerEstimate.unknown(len(known))
+        self.register_buffer("log_denominator", average.log_denominator)
+        self.register_buffer("neighbourhood_loss", average.neighbourhood_loss)
+        self.register_buffer("visits", torch.zeros(len(known), dtype=torch.int32))
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> "RAANLoss":
         """Move with `.to()` and its kin, but stay in float32: in half precision an average stops moving."""

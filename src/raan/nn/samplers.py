@@ -14,17 +14,28 @@ from torch.utils.data import Dataset, Sampler
 from raan.errors import is_whole
 from raan.fairness.groups import UNKNOWN, check_lengths, encode_attribute, encode_label
 
-MOST_REPLICAS = 1_000_000
-"""Processes that may share an epoch: more are a mistake, and each would need a batch."""
+MAX_REPLICAS = 1_000_000
+"""The largest number of processes that share an epoch, each of which needs a batch."""
 
 
 class IndexedDataset(Dataset[Any]):
-    """Any map-style dataset whose items also carry their index, as `RAANLoss` wants it.
+    """Map-style dataset whose items also contain their index, as `RAANLoss` needs it.
 
-    A dict has it under "index", a tuple or list as one more element, a named tuple as one more field, and
-    anything else becomes the pair (item, index). The index counts the rows of the dataset that is wrapped: around
-    a Subset it is the place in the subset, and the loss is built with the subset's labels; a Subset of an
-    IndexedDataset keeps the rows of the whole, and the loss is built with those.
+    The index is added under "index" to a dict, as one more element to a tuple or list, and as one more field to a
+    named tuple; anything else becomes the pair (item, index). The index counts the rows of the dataset that is
+    wrapped. Around a Subset it is the position in the subset, and the loss is built with the subset's labels. A
+    Subset of an IndexedDataset keeps the rows of the whole dataset, and the loss is built with those.
+
+    Args:
+        dataset: A dataset with a length and numbered rows.
+
+    Raises:
+        TypeError: The dataset is a stream.
+
+    Examples:
+        >>> from raan import IndexedDataset
+        >>> IndexedDataset([("a", 0), ("b", 1)])[1]
+        ('b', 1, 1)
     """
 
     def __init__(self, dataset: Dataset[Any]) -> None:
@@ -44,14 +55,14 @@ class IndexedDataset(Dataset[Any]):
         return _with_index(self.dataset[row], int(row))
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """A whole batch at once, as a DataLoader asks for it, where the dataset can do that."""
+        """Return a whole batch at once, as a DataLoader asks for it, where the dataset can do that."""
         together = getattr(self.dataset, "__getitems__", None)
         items = together(indices) if together else [self.dataset[index] for index in indices]
         return [_with_index(item, int(index)) for item, index in zip(items, indices, strict=True)]
 
 
 def _with_index(item: Any, index: int) -> Any:
-    """The item with its index, in a container of the same kind."""
+    """Return the item with its index, in a container of the same kind."""
     if isinstance(item, Mapping):
         if "index" in item:
             raise ValueError(f'the items of the dataset have an "index" already: {", ".join(map(str, item))}')
@@ -65,7 +76,7 @@ def _with_index(item: Any, index: int) -> Any:
 
 @cache
 def _indexed_kind(kind: Any) -> Any:
-    """The named tuple with one more field, `index`."""
+    """Return the named tuple with one more field, `index`."""
     make: Any = namedtuple
     indexed = make(kind.__name__, (*kind._fields, "index"))
     # Worker processes pickle their batches, and a class that was made here cannot be found by its name.
@@ -74,21 +85,39 @@ def _indexed_kind(kind: Any) -> Any:
 
 
 def _rebuild(kind: Any, values: tuple[Any, ...]) -> Any:
-    """What pickling a named tuple with an index writes down."""
+    """Return what pickling a named tuple with an index writes down."""
     return _indexed_kind(kind)(*values)
 
 
 class GroupBatchSampler(Sampler[list[int]]):
-    """Batches with at least two samples of every (class, attribute) cell, for `DataLoader(batch_sampler=...)`.
+    """Batch sampler whose batches have at least two samples of every (class, attribute) cell.
 
-    An epoch visits every row at least once. A cell with two rows or more for each batch is dealt out evenly, each
-    row once; only the rows of smaller cells are drawn more often (`rate` says how often; give the sampler to
-    `RAANLoss(sampler=...)`, which then makes up for it). Rows of unknown attribute are dealt out evenly too.
-    Batches hold `batch_size` samples or slightly fewer, never more, and differ by at most one.
+    Pass it to `DataLoader(batch_sampler=...)`. An epoch visits every row at least once. A cell with two rows or
+    more for each batch is distributed evenly, each row once; only rows of smaller cells are drawn more often.
+    `rate` states how often, and `RAANLoss(sampler=...)` corrects for it. Rows of unknown attribute are distributed
+    evenly too. Batches have `batch_size` samples or slightly fewer, never more, and their sizes differ by at most
+    one.
 
-    The order depends on the seed and the epoch alone. Each iteration is one epoch further; `set_epoch` goes to
-    any. In distributed training each rank has batches of its own, as many as the others; Accelerate, which deals
-    out batches itself, wants `num_replicas=1, rank=0`.
+    The order depends on the seed and the epoch alone. Each iteration is the next epoch; `set_epoch` selects any.
+    In distributed training each rank has its own batches, as many as the others.
+
+    Args:
+        label: The class of each row.
+        sensitive_features: The attribute of each row; several columns are crossed; None and NaN are unknown.
+        batch_size: The largest size of a batch: at least two for each cell.
+        seed: The seed of the random order.
+        num_replicas: The number of processes that share an epoch; by default torch.distributed's. Accelerate
+            distributes batches itself and needs `num_replicas=1, rank=0`.
+        rank: The number of this process, from 0; by default torch.distributed's.
+
+    Raises:
+        ValueError: A batch is too small for two samples of each cell, or a number is out of its range.
+
+    Examples:
+        >>> from raan import GroupBatchSampler
+        >>> sampler = GroupBatchSampler([0, 1] * 20, ["f", "f", "m", "m"] * 10, batch_size=8)
+        >>> len(sampler), {len(batch) for batch in sampler}
+        (5, {8})
     """
 
     def __init__(
@@ -119,7 +148,7 @@ class GroupBatchSampler(Sampler[list[int]]):
 
     @property
     def sampler(self) -> "GroupBatchSampler":
-        """Itself: Lightning calls `set_epoch` on the sampler inside a batch sampler."""
+        """The sampler itself: Lightning calls `set_epoch` on the sampler of a batch sampler."""
         return self
 
     @property
@@ -127,12 +156,12 @@ class GroupBatchSampler(Sampler[list[int]]):
         """How often each row is drawn, over how often a plain shuffle would draw it."""
         draws = np.ones(sum(map(len, self._cells)) + len(self._others))
         for rows in self._cells:
-            draws[rows] = self._drawn(len(rows), self._batches) / len(rows)
+            draws[rows] = max(len(rows), 2 * self._batches) / len(rows)
         rate: Float[np.ndarray, "row"] = draws / draws.mean()
         return rate
 
     def set_epoch(self, epoch: int) -> None:
-        """Go to the order of this epoch."""
+        """Select the order of this epoch."""
         self.epoch = epoch
 
     def __len__(self) -> int:
@@ -141,31 +170,22 @@ class GroupBatchSampler(Sampler[list[int]]):
     def __iter__(self) -> Iterator[list[int]]:
         rng = np.random.default_rng([self.seed, self.epoch])
         self.epoch += 1
-        order = self._order(rng)
-        for batch in range(self.rank, self._batches, self.num_replicas):
-            # A cell's rows stand side by side: every batch that is dealt like cards has its share of them.
-            yield rng.permutation(order[batch :: self._batches]).tolist()
-
-    def _order(self, rng: np.random.Generator) -> Int[np.ndarray, "drawn"]:
-        """The rows of an epoch, shuffled within each cell, one cell after the other."""
+        # The rows of each cell are shuffled, and adjacent: every batch then gets its share of them.
         cells = [rng.permutation(rows)[_places(len(rows), self._batches)] for rows in self._cells]
-        return np.concatenate([*cells, rng.permutation(self._others)])
+        order = np.concatenate([*cells, rng.permutation(self._others)])
+        for batch in range(self.rank, self._batches, self.num_replicas):
+            yield rng.permutation(order[batch :: self._batches]).tolist()
 
     def _shortest_epoch(self) -> int:
         """The least number of batches that hold every row, and two samples of each cell; the same on all ranks."""
 
         def fits(share: int) -> bool:
             batches = share * self.num_replicas
-            drawn = sum(self._drawn(len(rows), batches) for rows in self._cells)
+            drawn = sum(max(len(rows), 2 * batches) for rows in self._cells)
             return drawn + len(self._others) <= batches * self.batch_size
 
         rows = sum(map(len, self._cells)) + len(self._others)
         return self.num_replicas * (1 + bisect_left(range(1, rows + 1), True, key=fits))
-
-    @staticmethod
-    def _drawn(rows: int, batches: int) -> int:
-        """How many samples an epoch draws from a cell."""
-        return max(rows, 2 * batches)
 
 
 def _places(rows: int, batches: int) -> Int[np.ndarray, "drawn"]:
@@ -183,7 +203,7 @@ def _places(rows: int, batches: int) -> Int[np.ndarray, "drawn"]:
 def _cells(
     label: object, sensitive_features: object
 ) -> tuple[list[Int[np.ndarray, "rows"]], Int[np.ndarray, "others"]]:
-    """The rows of each (class, attribute) cell that occurs, and those of unknown attribute."""
+    """Return the rows of each (class, attribute) cell that occurs, and those of unknown attribute."""
     classes, groups = encode_label(label), encode_attribute(sensitive_features)
     check_lengths(label=classes.codes, sensitive_features=groups.codes)
     known = groups.codes != UNKNOWN
@@ -192,14 +212,14 @@ def _cells(
 
 
 def _replica(num_replicas: int | None, rank: int | None) -> tuple[int, int]:
-    """How many processes share an epoch, and which this is: as given, or as torch.distributed says."""
+    """Return how many processes share an epoch, and which this is: as given, or as torch.distributed says."""
     running = torch.distributed.is_available() and torch.distributed.is_initialized()
     if num_replicas is None:
         num_replicas = torch.distributed.get_world_size() if running else 1
     if rank is None:
         rank = torch.distributed.get_rank() if running else 0
-    if not is_whole(num_replicas) or not 1 <= num_replicas <= MOST_REPLICAS:
-        raise ValueError(f"num_replicas is {num_replicas!r}; expected a whole number from 1 to {MOST_REPLICAS:,}")
+    if not is_whole(num_replicas) or not 1 <= num_replicas <= MAX_REPLICAS:
+        raise ValueError(f"num_replicas is {num_replicas!r}; expected a whole number from 1 to {MAX_REPLICAS:,}")
     if not is_whole(rank) or not 0 <= rank < num_replicas:
         last = num_replicas - 1
         raise ValueError(f"rank is {rank!r}; expected 0 to {last}, since num_replicas is {num_replicas}")

@@ -1,4 +1,4 @@
-"""The samples that are weighed against each other: a batch, those of other processes, and earlier ones."""
+"""The samples among which neighbours are found: a batch, those of other processes, and earlier ones."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -21,19 +21,19 @@ class Samples(NamedTuple):
     row: Int[Tensor, "sample"] | None  # in the training set
 
     def constant(self) -> "Samples":
-        """The same numbers without gradient."""
+        """Return the same numbers without gradient."""
         return self._replace(embedding=self.embedding.detach(), loss=self.loss.detach())
 
 
 def concatenate(parts: Sequence[Samples]) -> Samples:
-    """The parts one after the other; rows only where all parts have them."""
+    """Return the parts one after the other; rows only where all parts have them."""
     embedding, loss, label, attribute = (torch.cat(column) for column in list(zip(*parts, strict=True))[:4])
     rows = [part.row for part in parts if part.row is not None]
     return Samples(embedding, loss, label, attribute, torch.cat(rows) if len(rows) == len(parts) else None)
 
 
 def group_of(group: "distributed.ProcessGroup | Literal[False] | None") -> "distributed.ProcessGroup | None":
-    """The processes that share a batch; None where there is only this one."""
+    """Return the processes that share a batch; None where there is only this one."""
     if group is False or not distributed.is_available() or not distributed.is_initialized():
         return None
     group = distributed.group.WORLD if group is None else group
@@ -41,7 +41,7 @@ def group_of(group: "distributed.ProcessGroup | Literal[False] | None") -> "dist
 
 
 def gather(own: Samples, group: "distributed.ProcessGroup") -> Samples:
-    """The batch of all processes, in their order; only this process's part of it carries gradients.
+    """Return the batch of all processes, in their order; only this process's part of it carries gradients.
 
     The backward pass then needs no communication: each process has the gradient of the whole objective by its own
     samples, and the sum over processes is the gradient by all.
@@ -58,13 +58,13 @@ def gather(own: Samples, group: "distributed.ProcessGroup") -> Samples:
 
 
 def _read(numbers: Float[Tensor, "sample width"], codes: Int[Tensor, "sample 3"], with_rows: bool) -> Samples:
-    """The samples that another process sent."""
+    """Return the samples that another process sent."""
     label, attribute, row = codes.unbind(-1)
     return Samples(numbers[:, :-1], numbers[:, -1], label, attribute, row if with_rows else None)
 
 
 def _sizes(own: Samples, group: "distributed.ProcessGroup") -> list[int]:
-    """How many samples each process has, once it is sure that they can be put together."""
+    """Return how many samples each process has, once it is sure that they can be put together."""
     width, precision = own.embedding.shape[1], PRECISIONS.index(own.loss.dtype)
     mine = [len(own.label), width, precision, int(own.row is not None)]
     header = torch.tensor(mine, device=own.label.device)
@@ -89,7 +89,7 @@ def _exchange(table: Tensor, sizes: Sequence[int], group: "distributed.ProcessGr
 
 
 def _all_gather(tensor: Tensor, group: "distributed.ProcessGroup") -> list[Tensor]:
-    """The tensors of all processes, which have one shape."""
+    """Return the tensors of all processes, which have one shape."""
     received = [torch.empty_like(tensor) for _ in range(distributed.get_world_size(group))]
     distributed.all_gather(received, tensor, group=group)
     return received

@@ -1,4 +1,4 @@
-"""The training set as a loss knows it, and batches read in its terms, or refused."""
+"""The label and attribute of the training rows, and batches encoded in the same way."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -38,7 +38,7 @@ class Column(nn.Module):
         self.register_buffer("value", torch.tensor(self.values), persistent=False)
 
     def forward(self, values: object) -> Int[Tensor, "row"]:
-        """The code of each value; UNKNOWN (-1) for one that the training set does not have."""
+        """Return the code of each value; UNKNOWN (-1) for one that the training set does not have."""
         if isinstance(values, np.ma.MaskedArray):
             values = values.tolist()  # masked entries become None
         numbers = _as_numbers(values)
@@ -53,15 +53,15 @@ class Column(nn.Module):
         return self.code.long()
 
     def of(self, row: Int[Tensor, "batch"]) -> Int[Tensor, "batch"]:
-        """The codes of some training rows."""
+        """Return the codes of some training rows."""
         return self.code[row].long()
 
     def name(self, code: int) -> str:
-        """The value that a code stands for, as a message writes it."""
+        """Return the value that a code stands for, as a message writes it."""
         return "unknown" if code == UNKNOWN else repr(self.names[code])
 
     def _by_name(self, values: object) -> Int[Tensor, "row"]:
-        """The codes of text, of mixtures and of several columns, through their names."""
+        """Return the codes of text, of mixtures and of several columns, through their names."""
         found = self._read(values)
         place = {name: code for code, name in enumerate(self.names)}
         # UNKNOWN (-1) reads the last entry, which is UNKNOWN again.
@@ -70,20 +70,20 @@ class Column(nn.Module):
 
 
 def check_dense(argument: str, values: object) -> None:
-    """An error for a tensor whose values are not all there to be read."""
+    """Raise an error for a tensor whose values are not all there to be read."""
     if isinstance(values, Tensor) and (values.layout is not torch.strided or values.is_meta):
         kind = "meta" if values.is_meta else "sparse"
         raise TypeError(f"{argument} is a {kind} tensor; expected a dense one, such as {argument}.to_dense()")
 
 
 def read_label(values: object) -> Codes:
-    """The classes of a batch."""
+    """Return the classes of a batch."""
     (codes,) = encode_classes(label=values)
     return codes
 
 
 def read_attribute(values: object) -> Codes:
-    """The attribute values of a batch, which may all be unknown."""
+    """Return the attribute values of a batch, which may all be unknown."""
     table = np.asarray(values.tolist() if isinstance(values, Tensor) else values, dtype=object)
     if not table.ndim:
         raise TypeError(f"sensitive_features is {values!r}; expected one value for each sample")
@@ -92,7 +92,7 @@ def read_attribute(values: object) -> Codes:
 
 
 def _as_numbers(values: object) -> Tensor | None:
-    """A single column of numbers or bools as a tensor; None if it is something else."""
+    """Return a single column of numbers or bools as a tensor; None if it is something else."""
     if isinstance(values, Tensor):
         return values if values.ndim == 1 else None
     try:
@@ -134,7 +134,7 @@ class TrainingSet(nn.Module):
         return table
 
     def read(self, label: object, sensitive_features: object, index: object, size: int) -> Batch:
-        """The batch in codes, or an error that says what is wrong with it.
+        """Return the batch in codes, or an error that says what is wrong with it.
 
         What is not given is looked up by the index; what is given must agree with it.
         """
@@ -181,7 +181,7 @@ class TrainingSet(nn.Module):
 def _codes(
     column: Column, values: object, row: Int[Tensor, "batch"] | None, size: int, argument: str
 ) -> Int[Tensor, "batch"]:
-    """The codes of the batch's values, or where there are none, those of its rows."""
+    """Return the codes of the batch's values, or where there are none, those of its rows."""
     if values is None:
         if row is None:
             raise ValueError(f"{argument} is None; only with an index is it looked up in the training set")
@@ -194,9 +194,18 @@ def _codes(
 
 
 def _as_rows(index: object, size: int) -> Int[Tensor, "batch"]:
-    """The index as a column of whole numbers, or an error that says what it is instead."""
+    """Return the index as a column of whole numbers, or an error that says what it is instead."""
     check_dense("index", index)
-    rows = index if isinstance(index, Tensor) else _as_tensor(index)
+    if isinstance(index, Tensor):
+        rows = index
+    else:
+        try:
+            array = np.asarray(index)
+        except ValueError as error:
+            raise ValueError(f"index cannot be read as an array ({error}); expected one row a sample") from error
+        if array.dtype.kind not in "biuf":
+            raise TypeError(f"index holds {array.dtype} values; expected integers, the rows in the training set")
+        rows = torch.tensor(np.ascontiguousarray(array))
     if rows.dtype == torch.bool or rows.is_floating_point() or rows.is_complex():
         raise TypeError(f"index holds {rows.dtype} values; expected integers, the rows in the training set")
     if rows.shape != (size,):
@@ -204,18 +213,7 @@ def _as_rows(index: object, size: int) -> Int[Tensor, "batch"]:
     return rows.long()
 
 
-def _as_tensor(index: object) -> Tensor:
-    """A list, an array or a series of numbers as a tensor."""
-    try:
-        array = np.asarray(index)
-    except ValueError as error:
-        raise ValueError(f"index cannot be read as an array ({error}); expected one row a sample") from error
-    if array.dtype.kind not in "biuf":
-        raise TypeError(f"index holds {array.dtype} values; expected integers, the rows in the training set")
-    return torch.tensor(np.ascontiguousarray(array))
-
-
 def _positions(wrong: Tensor) -> list[int]:
-    """Where the mask is set."""
+    """Return where the mask is set."""
     found: list[int] = wrong.nonzero().flatten().tolist()
     return found

@@ -4,21 +4,21 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 
 from raan.fairness.counts import Counts, Estimate, estimate, resample
+from raan.fairness.evidence import Switched
 from raan.fairness.metrics import (
     attribute_accuracy,
     false_positive_rate,
     selection_rate,
     true_positive_rate,
 )
-from raan.fairness.rule import Switched
 from raan.fit.outcome import Outcome
-from raan.report.measures import NOTHING, call, percent, signed
-from raan.report.tables import Cell, Tone
+from raan.report.tables import NOTHING, Cell, Tone, call, percent, signed
 
 CONFIDENCE, QUANTILE = 0.95, 1.96
 """How sure the intervals are, and so many standard errors."""
@@ -102,45 +102,6 @@ def is_settled(found: Estimate) -> bool:
     return found.low > 0 or found.high < 0
 
 
-@dataclass(frozen=True)
-class GroupRate:
-    """A rate of one group: of how many people, before, after, the change; the same as places on a line."""
-
-    group: str
-    people: str
-    before: Cell
-    after: Cell
-    change: Cell
-    moves: tuple[float, float] | None
-
-
-@dataclass(frozen=True)
-class Compared:
-    """A rate of every group."""
-
-    title: str
-    meaning: str
-    groups: Sequence[GroupRate]
-
-
-@dataclass(frozen=True)
-class Moved:
-    """How many more or fewer people of a thousand something happens to, and how sure that is."""
-
-    number: str
-    what: str
-    sure: str
-    tone: Tone
-
-
-@dataclass(frozen=True)
-class Served:
-    """What changes for one group, in people."""
-
-    group: str
-    moved: Sequence[Moved]
-
-
 def class_names(outcome: Outcome) -> list[str]:
     """The classes as sentences call them."""
     return [call(name, outcome.facts.label, "class") for name in outcome.facts.classes]
@@ -156,31 +117,32 @@ def changes_at(outcome: Outcome, rate: Rate, point: int) -> list[Estimate]:
     return change(rate, outcome.test[point], outcome.test[0], outcome.switched[point])
 
 
-def compare(outcome: Outcome) -> list[Compared]:
-    """Every rate of every group on test rows, of the plain model and of the saved one."""
+def compare(outcome: Outcome) -> list[dict[str, Any]]:
+    """Every rate of every group on test rows, of the plain model and of the saved one, as the template shows it.
+
+    `moves` are the two as places on a line from 0 to 100.
+    """
     rates, names = rates_of(class_names(outcome)), group_names(outcome)
     before, after = (estimate_rates(rates, outcome.test[point]) for point in (0, outcome.place))
     found = []
     for place, rate in enumerate(rates):
         people = rate.size(outcome.test[outcome.place]).tolist()
         moved = changes_at(outcome, rate, outcome.place)
-        of_groups = zip(names, people, before[place], after[place], moved, strict=True)
-        found.append(Compared(rate.title, rate.meaning, [_group_rate(rate, *each) for each in of_groups]))
+        groups = [
+            {
+                "group": group,
+                "people": f"{count:,.0f}",
+                "before": _level(was),
+                "after": _level(now),
+                "change": Cell(signed(change.value), _reach(change, signed), tone=tone_of(change, rate.better)),
+                "moves": None if math.isnan(change.value) else [round(100 * each.value, 1) for each in (was, now)],
+            }
+            for group, count, was, now, change in zip(
+                names, people, before[place], after[place], moved, strict=True
+            )
+        ]
+        found.append({"title": rate.title, "meaning": rate.meaning, "groups": groups})
     return found
-
-
-def _group_rate(
-    rate: Rate, group: str, people: float, before: Estimate, after: Estimate, moved: Estimate
-) -> GroupRate:
-    defined = not math.isnan(moved.value)
-    return GroupRate(
-        group,
-        f"{people:,.0f}",
-        _level(before),
-        _level(after),
-        Cell(signed(moved.value), _reach(moved, signed), tone=tone_of(moved, rate.better)),
-        (round(100 * before.value, 1), round(100 * after.value, 1)) if defined else None,
-    )
 
 
 def _level(found: Estimate) -> Cell:
@@ -199,13 +161,19 @@ def tone_of(moved: Estimate, better: int) -> Tone:
     return "gain" if moved.value * better > 0 else "loss"
 
 
-def count_people(outcome: Outcome) -> list[Served]:
-    """What the saved model changes for each group against the plain one, in people per thousand, on test rows."""
+def count_people(outcome: Outcome) -> list[dict[str, Any]]:
+    """What the saved model changes for each group against the plain one, in people per thousand, on test rows.
+
+    The text of a cell is how many more or fewer, its note how sure that is.
+    """
     rates = [rate for rate in rates_of(class_names(outcome)) if len(rate.classes) == 1]
     fates = [_fate(outcome, rate.classes[0]) for rate in rates]
     moved = [changes_at(outcome, rate, outcome.place) for rate in rates]
     return [
-        Served(name, [_moved(moved[k][a], fates[k], rate.better) for k, rate in enumerate(rates)])
+        {
+            "group": name,
+            "moved": [(_moved(moved[k][a], rate.better), fates[k]) for k, rate in enumerate(rates)],
+        }
         for a, name in enumerate(group_names(outcome))
     ]
 
@@ -219,17 +187,16 @@ def _fate(outcome: Outcome, k: int) -> str:
     return f"{who} are {'selected' if k else 'wrongly selected'}"
 
 
-def _moved(found: Estimate, what: str, better: int) -> Moved:
+def _moved(found: Estimate, better: int) -> Cell:
     """`52 more`, and whether that is beyond chance."""
     if math.isnan(found.value):
-        return Moved(NOTHING, what, "no test rows", "")
-    number = round(1000 * found.value)
+        return Cell(NOTHING, "no test rows")
+    number, settled = round(1000 * found.value), is_settled(found)
     ends = f"{_thousandths(found.low)} to {_thousandths(found.high)}"
-    if not is_settled(found):
-        said = f"{abs(number)} {'more' if number > 0 else 'fewer'}" if number else "as many"
-        return Moved(said, what, f"within chance, {ends}", "")
-    said = f"{abs(number)} {'more' if found.value > 0 else 'fewer'}" if number else "nearly as many"
-    return Moved(said, what, ends, tone_of(found, better))
+    text = "nearly as many" if settled else "as many"
+    if number:
+        text = f"{abs(number)} {'more' if number > 0 else 'fewer'}"
+    return Cell(text, ends if settled else f"within chance, {ends}", tone=tone_of(found, better))
 
 
 def _thousandths(share: float) -> str:

@@ -1,30 +1,31 @@
 """The figures of a comparison: trade-offs, groups, the path of training, weights and maps of embeddings."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from raan.fairness.aims import ACCURACY, Measure
-from raan.lab.results.statistics import estimate
-from raan.lab.results.summary import Choice, Paths, varying
+import numpy as np
+
+from raan.fairness.measures import ACCURACY, AIMS, Measure
+from raan.fairness.rule import BUDGETS, Rule
+from raan.lab.results.statistics import estimate, group_changes, level
+from raan.lab.results.summary import Choice, Comparison, Paths, choose, varying
 from raan.report.charts import INK, Canvas, Chart, Key, Numbers, hue, marker, range_of
-from raan.report.measures import group_name, interval, name_cell, settings, signed, spread
-from raan.report.measures import points as in_points
-from raan.report.reading import Reading, aims, course, has_courses, level, trade_off
-from raan.report.tables import Table, table
-from raan.report.words import group_changes
+from raan.report.tables import Table, group_name, interval, name_cell, settings, signed, spread, table
+from raan.report.tables import points as in_points
 
 MOST_POINTS = 1500
 """Of a map: more would hide each other, and swell the page."""
 
 
-def trade_off_charts(reading: Reading, numbers: Numbers) -> list[Chart]:
+def trade_off_charts(comparison: Comparison, numbers: Numbers) -> list[Chart]:
     """Accuracy against each aim: a line of means over budgets, and every seed's chosen points."""
-    return [_trade_off(reading, aim, measure, numbers) for aim, measure in aims()]
+    return [_trade_off(comparison, aim, measure, numbers) for aim, measure in AIMS.items()]
 
 
-def _trade_off(reading: Reading, aim: str, measure: Measure, numbers: Numbers) -> Chart:
-    lines = trade_off(reading, aim)
-    seeds = {method: _seed_points(reading.comparison.methods[method], lines[method], measure) for method in lines}
+def _trade_off(comparison: Comparison, aim: str, measure: Measure, numbers: Numbers) -> Chart:
+    lines = _within_budgets(comparison, aim)
+    seeds = {method: _seed_points(comparison.methods[method], lines[method], measure) for method in lines}
     means = {
         method: [(level(choice, ACCURACY), level(choice, measure)) for choice in choices.values()]
         for method, choices in lines.items()
@@ -52,24 +53,37 @@ def _trade_off(reading: Reading, aim: str, measure: Measure, numbers: Numbers) -
     better = "up and right is better" if measure.more_is_better else "down and right is better"
     title = f"{measure.title[0].upper()}{measure.title[1:]}"
     label = f"{title} against accuracy for {len(lines)} methods, {better}; the table under it holds the numbers."
-    sheet = _trade_off_numbers(reading, measure, lines)
+    sheet = _trade_off_numbers(comparison, measure, lines)
     return Chart(f"{title}: {better}", label, canvas.svg(), sheet, _keys(lines, numbers), buttons=True)
 
 
-def _trade_off_numbers(reading: Reading, measure: Measure, lines: Mapping[str, Mapping[float, Choice]]) -> Table:
+def _within_budgets(comparison: Comparison, aim: str) -> dict[str, dict[float, Choice]]:
+    """Return what each method reaches for an aim with each accuracy budget, the rule's own among them."""
+    given = comparison.rule
+    rule, own = (Rule(), set()) if given.aim is None else (given, {given.accuracy_drop})
+    rules = {budget: replace(rule, aim=aim, accuracy_drop=budget) for budget in sorted({*BUDGETS, *own})}
+    return {
+        method: {budget: choose(paths, each) for budget, each in rules.items()}
+        for method, paths in comparison.methods.items()
+    }
+
+
+def _trade_off_numbers(
+    comparison: Comparison, measure: Measure, lines: Mapping[str, Mapping[float, Choice]]
+) -> Table:
     rows = [
         [method, f"{100 * allowed:g}", spread(level(choice, ACCURACY)), spread(level(choice, measure))]
         for method, choices in lines.items()
         for allowed, choice in choices.items()
     ]
     header = ("method", "may lose (points)", "accuracy %", f"{measure.short} %")
-    return table(f"{reading.name}: {measure.title} within each accuracy budget", header, rows)
+    return table(f"{comparison.name}: {measure.title} within each accuracy budget", header, rows)
 
 
 def _seed_points(
     paths: Paths, choices: Mapping[float, Choice], measure: Measure
 ) -> list[tuple[float, float, str]]:
-    """Every seed's chosen points, each once, with the budgets that it was chosen for."""
+    """Return every seed's chosen points, each once, with the budgets that it was chosen for."""
     places: dict[tuple[int, int, int], list[float]] = {}
     for allowed, choice in choices.items():
         for place in zip(range(len(paths.seeds)), choice.candidate.tolist(), choice.point.tolist(), strict=True):
@@ -84,7 +98,7 @@ def _seed_points(
 
 
 def _hint(paths: Paths, seed: int, candidate: int, point: int) -> str:
-    """A point of a path: method, hyperparameters, seed and step."""
+    """Return a point of a path: method, hyperparameters, seed and step."""
     step = int(paths.step[point, candidate, seed])
     tried = settings(varying(paths.candidates)[candidate])
     return f"{paths.method}, seed {paths.seeds[seed]}, step {step:,}\n{tried}"
@@ -94,15 +108,16 @@ def _keys(methods: Iterable[str], numbers: Numbers) -> list[Key]:
     return [(name, hue(numbers[name]), marker(numbers[name]), False) for name in methods]
 
 
-def group_chart(reading: Reading, numbers: Numbers) -> Chart:
-    """The change of each group's accuracy against the baseline, with its interval."""
-    pairs = [name_cell(c, a) for c in reading.comparison.classes for a in reading.comparison.attributes]
+def group_chart(comparison: Comparison, numbers: Numbers) -> Chart:
+    """Return the change of each group's accuracy against the baseline, with its interval."""
+    pairs = [name_cell(c, a) for c in comparison.classes for a in comparison.attributes]
     changes = {
-        method: [change.estimate for _, _, change in group_changes(reading, method)] for method in reading.rivals
+        method: [change.estimate for _, _, change in group_changes(comparison, method)]
+        for method in comparison.others
     }
     ends = [100 * end for each in changes.values() for c in each for end in (c.mean, c.low, c.high)]
-    height = 70 + len(pairs) * (20 + 12 * len(reading.rivals))
-    titles = (f"change against {reading.against} (points)", "")
+    height = 70 + len(pairs) * (20 + 12 * len(comparison.others))
+    titles = (f"change against {comparison.against} (points)", "")
     canvas = Canvas(range_of([*ends, 0]), (-0.5, len(pairs) - 0.5), titles, height=height, names=pairs)
     for place, (method, of_groups) in enumerate(changes.items()):
         shift = 0.8 * ((place + 0.5) / len(changes) - 0.5)
@@ -117,27 +132,31 @@ def group_chart(reading: Reading, numbers: Numbers) -> Chart:
                 group=numbers[method],
                 size=4,
             )
-    label = f"Change of each group's accuracy against {reading.against}; the table of groups holds the numbers."
+    label = f"Change of each group's accuracy against {comparison.against}; the table of groups holds the numbers."
     keys = _keys(changes, numbers)
     return Chart("Change of each group's accuracy", label, canvas.svg(), keys=keys, buttons=True)
 
 
-def path_charts(reading: Reading, numbers: Numbers) -> list[Chart]:
+def path_charts(comparison: Comparison, numbers: Numbers) -> list[Chart]:
     """Accuracy and the aim along training: means over seeds, and the points that were chosen."""
-    if not has_courses(reading):
+    if any(record.threshold for record in comparison.records):  # they keep some of their points only
         return []
-    return [_path(reading, measure, numbers) for measure in (reading.aim, ACCURACY)]
+    return [_path(comparison, measure, numbers) for measure in (comparison.aim, ACCURACY)]
 
 
-def _path(reading: Reading, measure: Measure, numbers: Numbers) -> Chart:
+def _path(comparison: Comparison, measure: Measure, numbers: Numbers) -> Chart:
     lines, chosen, rows = {}, {}, []
-    for method in reading.chosen:
-        along = course(reading, method, (measure,))
-        means = [estimate(values) for values in along.values[measure]]
-        lines[method] = [(float(step), 100 * mean.mean) for step, mean in zip(along.step, means, strict=True)]
-        chosen[method] = _chosen_on_path(reading.comparison.methods[method], reading.chosen[method], measure)
+    for method in comparison.chosen:
+        # For each seed the path of the candidate that was chosen for it, as far as all seeds went.
+        paths, candidate = comparison.methods[method], comparison.chosen[method].candidate
+        seed = np.arange(len(paths.seeds))
+        length = int(paths.length[candidate, seed].min())
+        steps = paths.step[:length, candidate[0], 0].tolist()
+        means = [estimate(values) for values in measure.of(paths.on_test)[:length, candidate, seed]]
+        lines[method] = [(float(step), 100 * mean.mean) for step, mean in zip(steps, means, strict=True)]
+        chosen[method] = _chosen_on_path(paths, comparison.chosen[method], measure)
         shown = range(0, len(means), max(1, len(means) // 5))
-        rows += [[method, f"{along.step[point]:,}", spread(means[point])] for point in shown]
+        rows += [[method, f"{steps[point]:,}", spread(means[point])] for point in shown]
     every = [place for each in lines.values() for place in each]
     every += [(x, y) for each in chosen.values() for x, y, _ in each]
     x, y = (range_of([place[axis] for place in every]) for axis in (0, 1))
@@ -155,7 +174,7 @@ def _path(reading: Reading, measure: Measure, numbers: Numbers) -> Chart:
     title = f"{measure.title[0].upper()}{measure.title[1:]}"
     label = f"{title} on test rows along training; the table under it holds some of its points."
     sheet = table(
-        f"{reading.name}: {measure.title} along training, test rows",
+        f"{comparison.name}: {measure.title} along training, test rows",
         ("method", "step", f"{measure.short} %"),
         rows,
     )
@@ -163,7 +182,7 @@ def _path(reading: Reading, measure: Measure, numbers: Numbers) -> Chart:
 
 
 def _chosen_on_path(paths: Paths, choice: Choice, measure: Measure) -> list[tuple[float, float, str]]:
-    """The chosen point of each seed."""
+    """Return the chosen point of each seed."""
     places = zip(range(len(paths.seeds)), choice.candidate.tolist(), choice.point.tolist(), strict=True)
     return [
         (float(paths.step[point, candidate, seed]), 100 * up, f"{_hint(paths, seed, candidate, point)}\nchosen")
@@ -172,7 +191,7 @@ def _chosen_on_path(paths: Paths, choice: Choice, measure: Measure) -> list[tupl
 
 
 def weight_chart(entry: Mapping[str, Any]) -> Chart:
-    """The weights of each class and attribute value, as boxes between their quantiles."""
+    """Return the weights of each class and attribute value, as boxes between their quantiles."""
     cells = entry["cells"]
     names = [name_cell(cell["class"], cell["attribute"]) for cell in cells]
     ends = range_of([*(value for cell in cells for value in (*cell["quantiles"], cell["mean"])), 0])
@@ -190,7 +209,7 @@ def weight_chart(entry: Mapping[str, Any]) -> Chart:
 
 
 def feature_chart(entry: Mapping[str, Any]) -> Chart:
-    """How the most up-weighted people differ from all, feature by feature."""
+    """Return how the most up-weighted people differ from all, feature by feature."""
     features = entry["features"]
     shifts = [feature["difference"] for feature in features]
     canvas = Canvas(
@@ -210,7 +229,7 @@ def feature_chart(entry: Mapping[str, Any]) -> Chart:
 
 
 def map_chart(entry: Mapping[str, Any]) -> Chart:
-    """The embedding in the plane: colours are the attribute, shapes the class."""
+    """Return the embedding in the plane: colours are the attribute, shapes the class."""
     every = max(1, -(-len(entry["x"]) // MOST_POINTS))
     canvas = Canvas(range_of(entry["x"]), range_of(entry["y"]), height=380, ticked=False)
     keys = []
@@ -231,7 +250,7 @@ def map_chart(entry: Mapping[str, Any]) -> Chart:
 
 
 def separability_in_words(entry: Mapping[str, Any]) -> str:
-    """How well an embedding predicts the attribute."""
+    """Return how well an embedding predicts the attribute."""
     reached = entry["separability"]
     shown = "undefined" if reached is None else f"{reached:.2f}"
     return f"{entry['name']}: the AUC of telling the attribute from the embedding is {shown}."

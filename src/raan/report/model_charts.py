@@ -1,18 +1,19 @@
 """The figures about a saved model: the trade-off, ROC and calibration by group, importance of columns."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 from jaxtyping import Float
 
-from raan.fairness.aims import Aim
-from raan.fairness.metrics import false_positive_rate, metrics, true_positive_rate
+from raan.fairness.measures import Measure
+from raan.fairness.metrics import false_positive_rate, true_positive_rate
 from raan.fit.inspect import GroupScores
 from raan.fit.outcome import Choice, Outcome
+from raan.fit.words import budget
 from raan.report.charts import ACCENT, INK, LINE, MUTED, Canvas, Chart, Key, hue, marker, range_of
 from raan.report.groups import group_names
-from raan.report.measures import NOTHING, percent
-from raan.report.tables import table
+from raan.report.tables import NOTHING, percent, table
 
 CLOUD = 150
 """Points of the trade-off that are drawn beside those that some choice takes."""
@@ -27,16 +28,21 @@ class TradeOffChart:
     `place` is where the slider's marker goes for a point.
     """
 
-    def __init__(self, outcome: Outcome, aim: Aim) -> None:
-        found = metrics(outcome.held_out)
-        self.places = np.round(100 * np.stack([found.accuracy, aim.of(found)], axis=1), 2)
+    def __init__(self, outcome: Outcome, aim: Measure) -> None:
+        currency = outcome.rule.currency
+        scales = [100 if each.unit else 1 for each in (currency, aim)]
+        found = [each(outcome.held_out) for each in (currency, aim)]
+        self.places = np.round(np.stack(found, axis=1) * scales, 2 if min(scales) > 1 else 4)
         here = [choice for choice in outcome.choices if choice.aim == aim.key]
         seen = self.places[[0, outcome.place, *(choice.point for choice in here)]]
         x, y = (range_of(values, 0.12) for values in seen.T)
-        self._canvas = Canvas(x, y, ("accuracy in cross-validation (%)", f"{aim.title} (%)"), height=400)
+        titles = [f"{currency.title} in cross-validation", aim.title]
+        self._title, self._units = currency.title, [" %" if each.unit else "" for each in (currency, aim)]
+        units = [" (%)" if each.unit else "" for each in (currency, aim)]
+        self._canvas = Canvas(x, y, (titles[0] + units[0], titles[1] + units[1]), height=400)
         self._draw(outcome, here, (x, y))
-        better = "up and right is better" if aim.more_is_better else "down and right is better"
-        title = f"{aim.title[0].upper()}{aim.title[1:]} against accuracy: {better}"
+        up, right = ("up", "down")[not aim.more_is_better], ("right", "left")[not currency.more_is_better]
+        title = f"{aim.title[0].upper()}{aim.title[1:]} against {currency.title}: {up} and {right} is better"
         keys = [
             ("choices", ACCENT, 0, False),
             ("without the guard", ACCENT, 0, True),
@@ -51,6 +57,9 @@ class TradeOffChart:
         """Where a point is in the drawing."""
         x, y = self.places[point].tolist()
         return self._canvas.x(x), self._canvas.y(y)
+
+    def _describe(self, across: float, up: float) -> str:
+        return f"{self._title} {across:.4g}{self._units[0]}, aim {up:.4g}{self._units[1]}"
 
     def _draw(self, outcome: Outcome, choices: Sequence[Choice], window: tuple[tuple[float, float], ...]) -> None:
         canvas, places = self._canvas, self.places
@@ -67,15 +76,31 @@ class TradeOffChart:
             canvas.line(line, ACCENT, width=1.5, dash="2 4" if free else "")
             for choice, (across, up) in zip(ordered, line, strict=True):
                 hint = (
-                    f"up to {100 * choice.accuracy_drop:g} points may be lost{', no guard' if free else ''}\n"
-                    f"accuracy {across:.1f} %, aim {up:.1f} %"
+                    f"up to {budget(replace(outcome.rule, accuracy_drop=choice.accuracy_drop))} may be lost"
+                    f"{', no guard' if free else ''}\n{self._describe(across, up)}"
                 )
                 canvas.mark(across, up, ACCENT, size=4, hollow=free, hint=hint)
         for point, name, shape, colour in ((0, "plain", 0, MUTED), (outcome.place, "saved", STAR, hue(4))):
             across, up = places[point].tolist()
-            hint = f"{name} model\naccuracy {across:.1f} %, aim {up:.1f} %"
+            hint = f"{name} model\n{self._describe(across, up)}"
             canvas.mark(across, up, colour, shape=shape, size=7, hint=hint)
         canvas.mark(across, up, INK, size=11, hollow=True, name="here")
+
+
+def chart_sections(outcome: Outcome) -> list[tuple[str, str, str, list[Chart]]]:
+    """Return the sections of the page that hold charts only: identifier, heading, hint and charts."""
+    importance = importance_chart(outcome)
+    sections = [
+        (
+            "scores",
+            "How scores order and calibrate each group",
+            "Test rows. Solid lines and full markers are the saved model, dotted lines and open markers the plain "
+            "one. A marker may stand off its curve: the saved model can decide by more than the probability.",
+            score_charts(outcome),
+        ),
+        ("importance", "What the model leans on", "", [importance] if importance else []),
+    ]
+    return [section for section in sections if section[-1]]
 
 
 def score_charts(outcome: Outcome) -> list[Chart]:

@@ -11,7 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined, Template
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from raan.io.files import write_text
@@ -27,7 +27,7 @@ def write_page(content: Content, path: str | Path) -> None:
 
 
 def page(content: Content) -> str:
-    """The page's HTML.
+    """Return the page's HTML.
 
     The template escapes everything that it is given. Beyond that, the page's own policy lets the browser run the
     script whose hash it names and nothing else, and lets it ask no one for anything.
@@ -52,23 +52,11 @@ def write_figures(content: Content, folder: str | Path) -> list[Path]:
 
 
 def render(template: str, title: str, kind: str = "", slid: Any = None, **parts: Any) -> str:
-    """A page by its template, with what a slider shows, `slid`.
+    """Return a page by its template, with what a slider shows, `slid`.
 
     A kind of page may have a style of its own, beside what all pages have.
     """
     script = _resource("page.js")
-    return _template(template).render(
-        title=title,
-        kind=kind,
-        style=Markup(_resource("page.css") + (_resource(f"{kind}.css") if kind else "") + _colours()),
-        script=Markup(script),
-        policy=_policy(script),
-        slid=None if slid is None else Markup(_json(slid)),
-        **parts,
-    )
-
-
-def _template(name: str) -> Template:
     environment = Environment(
         loader=PackageLoader("raan", "report"),
         autoescape=True,
@@ -78,7 +66,27 @@ def _template(name: str) -> Template:
         finalize=_show,
     )
     environment.filters["bound"] = _bound
-    return environment.get_template(name)
+    # The colours of the methods are variables of the page, for light and for dark screens.
+    light, dark = (
+        "".join(f"--method-{number}:{value};" for number, value in enumerate(values))
+        for values in (COLOURS, DARK_COLOURS)
+    )
+    colours = f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
+    # The browser may run this script, and has no access to the network.
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    policy = (
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    return environment.get_template(template).render(
+        title=title,
+        kind=kind,
+        style=Markup(_resource("page.css") + (_resource(f"{kind}.css") if kind else "") + colours),
+        script=Markup(script),
+        policy=policy,
+        slid=None if slid is None else Markup(_json(slid)),
+        **parts,
+    )
 
 
 def _show(value: Any) -> Any:
@@ -87,30 +95,12 @@ def _show(value: Any) -> Any:
 
 
 def _bound(text: str) -> str:
-    """The text with numbers kept on one line with what they count: 43.2 %, 220 rows, p = 0.024."""
+    """Return the text with numbers kept on one line with what they count: 43.2 %, 220 rows, p = 0.024."""
     return re.sub(r"(?<=\d) (?=%|rows?\b)|(?<=\bp) |(?<=\bp [=<]) ", "\u00a0", text)
 
 
 def _resource(name: str) -> str:
     return files("raan.report").joinpath(name).read_text(encoding="utf-8")
-
-
-def _policy(script: str) -> str:
-    """What the browser may do: run this script; no network."""
-    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; "
-        "base-uri 'none'; form-action 'none'"
-    )
-
-
-def _colours() -> str:
-    """The methods' colours as variables of the page, by light and by dark."""
-    light, dark = (
-        "".join(f"--method-{number}:{value};" for number, value in enumerate(values))
-        for values in (COLOURS, DARK_COLOURS)
-    )
-    return f":root{{{light}}}@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}"
 
 
 def _json(value: Any) -> str:

@@ -1,4 +1,4 @@
-"""RAAN for every estimator that takes `sample_weight`: weights of your choice, or tuned to an aim."""
+"""RAAN for every estimator that takes `sample_weight`: exact sample weights."""
 
 from raan.reweighting.estimator import AANReweighting
 

@@ -3,19 +3,19 @@
 import math
 import warnings
 from collections.abc import Mapping
-from numbers import Real
 from os import PathLike
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from jaxtyping import Float
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
+from sklearn.utils._param_validation import HasMethods
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from raan.errors import InputError, Option
-from raan.fairness.groups import check_lengths
+from raan.fairness.groups import check_lengths, check_order, read_weights
 from raan.fitting import (
     Cells,
     class_name,
@@ -23,15 +23,14 @@ from raan.fitting import (
     counts_classes_from_zero,
     fit_weighted,
     read_classes,
-    read_weights,
 )
 from raan.io import estimator_state, restore_input, save_model
 from raan.reweighting.embedding import embed
-from raan.reweighting.weights import aan_weights
+from raan.reweighting.weights import CONSTRAINTS, aan_weights
 
 
 def _estimator_has(name: str) -> Any:
-    """A check for `available_if`: whether the estimator, fitted or not, has the method."""
+    """Return a check for `available_if`: whether the estimator, fitted or not, has the method."""
 
     def check(self: "AANReweighting") -> bool:
         getattr(getattr(self, "estimator_", self.estimator), name)  # its AttributeError says more than ours would
@@ -41,32 +40,54 @@ def _estimator_has(name: str) -> Any:
 
 
 class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """RAAN for any classifier that takes `sample_weight`: fits it with exact weights, and behaves as it does.
+    """Fit any classifier that takes `sample_weight` with RAAN's exact weights.
 
-    People weigh more the more those *like them but with another attribute value* point to them. The weights are
-    those of `raan.aan_weights` with the given temperature, balance and strength. To choose a model for a fairness
-    aim within an accuracy budget, use `raan.FairFrontier`.
-
-    The result is one classifier, deterministic if the estimator is, and needs no attribute to predict.
+    A row has a large weight if it is near to many rows of the same class and another attribute value. The weights
+    are those of `raan.aan_weights`. The result is one classifier that behaves as the estimator does: it is
+    deterministic if the estimator is, and needs no attribute to predict. To choose a model for a fairness goal
+    within an accuracy budget, use `raan.FairFrontier`.
 
     Args:
-        estimator: the classifier, or a pipeline that ends in one. It is cloned, never changed.
-        embedding: where neighbours are looked for. None: numeric columns standardised, the others one-hot; where X
-            is a list, series or array of texts, their words by TF-IDF, reduced. Or a transformer (cloned, and
-            fitted to X), a callable of X, or the name of a column of X, or how the names of several columns begin.
-        temperature: how local neighbourhoods are, from 0 (the nearest neighbour) to inf (all of the cell alike).
-        balance: the cells' totals: "group", "sample", "independence", or a mapping {(class, attribute): total}.
-        strength: 0 is the plain estimator, 1 the full weights.
-        tolerance: None for exact weights, or how far off they may be where rows are many, as in `aan_weights`.
-        random_state: the seed of approximate weights.
-        aim: no longer tuned here: `raan.FairFrontier` is what tunes an aim. Anything but None is an error.
+        estimator: The classifier, or a pipeline that ends in one. It is cloned, never changed.
+        embedding: The space in which neighbours are found. None: numeric columns standardised and the others
+            one-hot; if X is a list, series or array of texts, their words by TF-IDF, reduced. Or a transformer,
+            which is cloned and fitted to X; a callable of X; the name of a column of X; or the beginning of the
+            names of several columns.
+        temperature: How local neighbourhoods are, from 0 (the nearest neighbour) to inf (all rows of a cell weigh
+            the same).
+        balance: The total weight of each (class, attribute) cell: "group", "sample", "independence", or a mapping
+            {(class, attribute): total}; see `raan.aan_weights`.
+        strength: From 0 (the plain estimator) to 1 (the full weights).
+        tolerance: None for exact weights, or the relative error that is allowed for tables with many rows.
+        random_state: The seed of approximate weights.
+        aim: No longer used; anything but None is an error. `raan.FairFrontier` chooses a model for an aim.
 
-    After `fit`:
-        estimator_: the fitted classifier.
-        classes_: the classes, sorted; of two, the second is the favourable one.
-        sample_weight_: the weights it was fitted with, the user's included; None if it was fitted without.
-        n_features_in_, feature_names_in_: the estimator's, where it has them.
+    Attributes:
+        estimator_: The fitted classifier.
+        classes_: The classes, sorted; of two, the second is the favourable one.
+        sample_weight_: The weights of the training rows, multiplied by the user's; None if it was fitted without.
+        n_features_in_: The number of features, if the estimator has it.
+        feature_names_in_: The names of the features, if the estimator has them.
+
+    Examples:
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from raan import AANReweighting
+        >>> rng = np.random.default_rng(0)
+        >>> X, sex = rng.normal(size=(100, 2)), rng.integers(2, size=100)
+        >>> y = (X[:, 0] + sex > 0.5).astype(int)
+        >>> model = AANReweighting(LogisticRegression(), temperature=np.inf).fit(X, y, sensitive_features=sex)
+        >>> model.predict(X).shape
+        (100,)
     """
+
+    _parameter_constraints: ClassVar[dict[str, Any]] = {
+        "estimator": [HasMethods(["fit", "predict"])],
+        "embedding": "no_validation",
+        **{name: CONSTRAINTS[name] for name in ("temperature", "balance", "strength", "tolerance")},
+        "random_state": [*CONSTRAINTS["random_state"], None],
+        "aim": "no_validation",
+    }
 
     def __init__(
         self,
@@ -92,12 +113,29 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
     def fit(
         self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
     ) -> "AANReweighting":
-        """Fit the estimator with the weights; without sensitive features plainly, with a warning.
+        """Fit the estimator with the weights.
 
-        Several columns of sensitive features are crossed. Rows of unknown attribute (None, NaN) keep weight 1. The
-        weights multiply the user's `sample_weight`.
+        Args:
+            X: The features, as the estimator takes them.
+            y: The class of each row.
+            sensitive_features: The attribute of each row; several columns are crossed. Rows of unknown attribute
+                (None, NaN) keep weight 1. Without it the estimator is fitted plainly, with a warning.
+            sample_weight: Weights by which RAAN's are multiplied.
+
+        Returns:
+            The fitted classifier.
         """
-        self._check_parameters()
+        self._validate_params()
+        if isinstance(self.estimator, type):
+            raise TypeError(f"estimator is the class {self.estimator.__name__}; expected an instance of it")
+        if self.aim is not None:
+            raise InputError(
+                Option("aim"),
+                f"is {self.aim!r}, which AANReweighting no longer tunes",
+                "None",
+                f"write raan.FairFrontier(estimator, aim={self.aim!r}, accuracy_drop=...) instead",
+            )
+        check_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         if sensitive_features is None:
             warnings.warn(
                 "sensitive_features is None: the estimator is fitted plainly, without reweighting. Pass them to "
@@ -108,11 +146,13 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         cells = Cells.of(y, sensitive_features)
         rows = count_rows(X)
         check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
-        given = read_weights(sample_weight, rows)
-        return self._fit_estimator(X, y, _product(self._weights(X, cells, sensitive_features), given))
+        given, weight = read_weights(sample_weight, rows), self._weights(X, cells, sensitive_features)
+        if weight is None or given is None:
+            return self._fit_estimator(X, y, given if weight is None else weight)
+        return self._fit_estimator(X, y, weight * given)
 
     def predict(self, X: Any) -> np.ndarray:
-        """The class of each row."""
+        """Return the class of each row."""
         check_is_fitted(self)
         count_rows(X)
         predicted = self.estimator_.predict(X)
@@ -121,20 +161,23 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     @available_if(_estimator_has("predict_proba"))  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any) -> np.ndarray:
-        """The estimator's probabilities, a column for each class."""
+        """Return the estimator's probabilities, one column for each class."""
         check_is_fitted(self)
+        count_rows(X)
         return np.asarray(self.estimator_.predict_proba(X))
 
     @available_if(_estimator_has("predict_log_proba"))  # type: ignore[untyped-decorator]
     def predict_log_proba(self, X: Any) -> np.ndarray:
-        """The logarithms of the estimator's probabilities."""
+        """Return the logarithms of the estimator's probabilities."""
         check_is_fitted(self)
+        count_rows(X)
         return np.asarray(self.estimator_.predict_log_proba(X))
 
     @available_if(_estimator_has("decision_function"))  # type: ignore[untyped-decorator]
     def decision_function(self, X: Any) -> np.ndarray:
-        """The estimator's scores."""
+        """Return the estimator's scores."""
         check_is_fitted(self)
+        count_rows(X)
         return np.asarray(self.estimator_.decision_function(X))
 
     def save(self, folder: str | PathLike[str]) -> None:
@@ -164,11 +207,9 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
 
     def _fit_estimator(self, X: Any, y: Any, sample_weight: Any) -> "AANReweighting":
         """Fit a clone of the estimator to all rows, and take over what it knows of its input."""
-        classes = None
-        if counts_classes_from_zero(self.estimator):
-            classes, y = read_classes(y)
-        self.estimator_, self.sample_weight_ = fit_weighted(self.estimator, X, y, sample_weight), sample_weight
-        self.classes_ = self.estimator_.classes_ if classes is None else classes
+        self.classes_, label = read_classes(y)
+        coded = label if counts_classes_from_zero(self.estimator) else self.classes_[label]
+        self.estimator_, self.sample_weight_ = fit_weighted(self.estimator, X, coded, sample_weight), sample_weight
         for name in ("n_features_in_", "feature_names_in_"):
             self.__dict__.pop(name, None)
             if hasattr(self.estimator_, name):
@@ -176,16 +217,16 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
         return self
 
     def _weights(self, X: Any, cells: Cells, sensitive_features: Any) -> Float[np.ndarray, "row"] | None:
-        """The weights of the parameters; None for strength 0, which is the plain estimator to the last bit."""
+        """Return the weights; None for strength 0, which is the plain estimator to the last bit."""
         if self.strength == 0:
             return None
         rows = len(cells.label)
         # At temperature inf weights are even within cells, wherever the rows lie.
         vectors = np.ones((rows, 1)) if self.temperature == math.inf else embed(X, self.embedding, rows)
         balance = self.balance
-        if isinstance(balance, Mapping):
-            balance = _by_name(balance)
-        return aan_weights(
+        if isinstance(balance, Mapping) and all(isinstance(key, tuple) and len(key) == 2 for key in balance):
+            balance = {(class_name(label), group): total for (label, group), total in balance.items()}
+        weights: np.ndarray = aan_weights(
             vectors,
             cells.text,
             sensitive_features,
@@ -195,39 +236,4 @@ class AANReweighting(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # typ
             tolerance=self.tolerance,
             random_state=self.random_state or 0,
         )
-
-    def _check_parameters(self) -> None:
-        """Raise an error for a parameter that cannot be used; `aan_weights` checks the range of its own."""
-        if isinstance(self.estimator, type):
-            raise TypeError(f"estimator is the class {self.estimator.__name__}; expected an instance of it")
-        if not hasattr(self.estimator, "fit"):
-            raise TypeError(f"estimator is a {type(self.estimator).__name__}; expected a classifier")
-        for name in ("temperature", "strength"):
-            if not isinstance(getattr(self, name), Real):
-                raise TypeError(f"{name} is {getattr(self, name)!r}; expected a number")
-        if not isinstance(self.random_state, int | np.integer | None):
-            raise TypeError(f"random_state is {self.random_state!r}; expected a whole number, or None")
-        if self.aim is not None:
-            raise InputError(
-                Option("aim"),
-                f"is {self.aim!r}, which AANReweighting no longer tunes",
-                "None",
-                f"write raan.FairFrontier(estimator, aim={self.aim!r}, accuracy_drop=...) instead",
-            )
-
-
-def _by_name(balance: Mapping[Any, float]) -> dict[tuple[str, object], float]:
-    """The totals with their classes as text."""
-    for key in balance:
-        if not (isinstance(key, tuple) and len(key) == 2):
-            raise ValueError(f"balance has the key {key!r}; expected (class, attribute)")
-    return {(class_name(label), attribute): total for (label, attribute), total in balance.items()}
-
-
-def _product(
-    weight: Float[np.ndarray, "row"] | None, given: Float[np.ndarray, "row"] | None
-) -> Float[np.ndarray, "row"] | None:
-    """The weights times those given; None stands for 1 everywhere."""
-    if weight is None or given is None:
-        return given if weight is None else weight
-    return np.asarray(weight * given)
+        return weights

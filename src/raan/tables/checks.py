@@ -291,7 +291,13 @@ def find_giveaways(
         found, right = next(((few, right) for few, right in sets if too_good(right)), (None, 0.0))
         if found is None:
             return
-        yield _describe_giveaway(found, right, usual)
+        which, give = ("column", "alone gives") if len(found) == 1 else ("columns", "together give")
+        yield Message(
+            f"the {which} {' and '.join(map(repr, found))} {give} the label away: a small tree is right in "
+            f"{right:.1%} of training rows that it was not fitted to (the most frequent class in {usual:.1%}). Is "
+            "that known before the label is? If not, leave out by ",
+            *[part for name in found for part in (" and ", leave_out(name))][1:],
+        )
         scores = {name: values for name, values in scores.items() if name not in found}
 
 
@@ -306,15 +312,50 @@ def score_values(column: pd.Series, seen: Int[np.ndarray, "seen"]) -> Float[np.n
     return np.take(np.where(count > 0, total / np.maximum(count, 1), seen.mean()), place)
 
 
-def _describe_giveaway(names: Sequence[str], right: float, usual: float) -> Message:
-    which, give = ("column", "alone gives") if len(names) == 1 else ("columns", "together give")
-    ways = [part for name in names for part in (" and ", leave_out(name))][1:]
-    return Message(
-        f"the {which} {' and '.join(map(repr, names))} {give} the label away: a small tree is right in "
-        f"{right:.1%} of training rows that it was not fitted to (the most frequent class in {usual:.1%}). Is "
-        "that known before the label is? If not, leave out by ",
-        *ways,
-    )
+# Columns that may not be what they are read as.
+
+NINES = {float(sign * (10**digits - 1)) for sign in (1, -1) for digits in range(3, 7)}  # 999, -9999, ...
+ABSURD = 1000  # widths of the other numbers' range by which a number is certainly not one of them
+
+_UNITS = re.compile(r"[+-]?[$€£¥]?\s?[+-]?\d[\d.,' ]*\s?(%|‰|°C?|[$€£¥]|k|K|M|kg|cm|km|EUR|USD|GBP)?")
+
+
+def find_misread(
+    columns: Mapping[str, Column], padded: Mapping[str, str], train: Int[np.ndarray, "train"]
+) -> Iterator[str]:
+    """Return a note on each column whose values may mean something else than what they are read as.
+
+    These are codes with leading zeros, numbers with a sign or a unit, and numbers that mean a missing value.
+    """
+    for name, column in columns.items():
+        if isinstance(column, Vectors):
+            continue
+        if name in padded and type_of(column) == "number":
+            yield Message(
+                f"the column {name!r} is read as numbers, and has some with leading zeros, such as "
+                f"{padded[name]!r}; if they are codes, pass ",
+                Option("category", name, python=f"types={{{name!r}: 'category'}}"),
+            )
+        rows = column.take(train[:SAMPLED_ROWS])
+        if type_of(column) == "category":
+            words = list(rows.cat.categories[:SAMPLED_VALUES])
+            units = [word for word in words if _UNITS.fullmatch(word) and number_of(word) is None]
+            if len(units) > 1 and len(units) >= MOSTLY_NUMBERS * len(words):
+                yield (
+                    f"the column {name!r} is read as categories, and has numbers with signs, such as "
+                    f"{units[0]!r}; write the numbers alone to have them read as numbers"
+                )
+        elif len(values := np.unique(known_values(rows))) > 2:
+            for value, rest in ((values[0], values[1:]), (values[-1], values[:-1])):
+                gap, width = np.min(np.abs(rest - value)), rest[-1] - rest[0]
+                if gap > ABSURD * width or (value in NINES and gap > width):
+                    word = f"{value:.10g}"
+                    yield Message(
+                        f"the column {name!r} has the number {word} in {int((rows == value).sum()):,} of "
+                        f"{len(rows):,} training rows, far from the others ({rest[0]:.6g} to {rest[-1]:.6g}); if "
+                        "it means a missing value, pass ",
+                        Option("missing", word, python=f"Rules(missing=(*MISSING, {word!r}))"),
+                    )
 
 
 # Rows.

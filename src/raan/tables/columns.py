@@ -20,11 +20,15 @@ from pandas.api.types import union_categoricals
 
 from raan.errors import InputError, InputTypeError, Message, Option
 from raan.fairness.groups import Codes
+from raan.text import unguard_cell
 
 Type = Literal["number", "category"]
 
 MISSING = ("", "?", "NA", "N/A", "n/a", "NaN", "nan", "NULL", "null")
 """The words that mean a missing value. "None" is not among them: in many columns it is an answer."""
+
+MAX_EXACT = 2.0**53
+"""The first whole number whose successor is not a float."""
 
 MOSTLY_NUMBERS = 0.9
 """A text column with at least this share of numbers is taken for a column of numbers with a mistake in it."""
@@ -35,7 +39,7 @@ Place = Callable[[int], str]
 _NUMBERS = (int, float, np.integer, np.floating, Decimal)
 _VALUES = (str, bytes, bool, np.bool_, *_NUMBERS)
 _BOOLS = {"true": "True", "false": "False"}
-_WHOLE = re.compile(r"-?(0|[1-9]\d*)\.0+")
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 
 
 def type_of(column: pd.Series) -> Type | None:
@@ -59,7 +63,8 @@ def normalise(
         decimal: the decimal mark of numbers that are spelt as text.
     """
     dtype = series.dtype
-    if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype):
+    exact = text and types.is_integer_dtype(dtype)  # large codes would not survive as floats
+    if types.is_numeric_dtype(dtype) and not types.is_bool_dtype(dtype) and not exact:
         if types.is_complex_dtype(dtype):
             return series
         plain = dtype == np.float64  # of which no copy is made
@@ -67,12 +72,11 @@ def normalise(
         marks = [number for word in missing if (number := number_of(word)) is not None and number == number]
         if marks:
             values = np.where(np.isin(values, marks), np.nan, values)
-        column = pd.Series(values, series.index, copy=False)
+        column = pd.Series(values, series.index, name=series.name, copy=False)
         return as_categories(column) if text else column
     explicit = isinstance(dtype, pd.CategoricalDtype)
-    if not (
-        explicit or types.is_bool_dtype(dtype) or types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
-    ):
+    words = types.is_bool_dtype(dtype) or types.is_object_dtype(dtype) or types.is_string_dtype(dtype)
+    if not (explicit or exact or words):
         return series
     try:
         codes, uniques = pd.factorize(series)
@@ -80,11 +84,14 @@ def normalise(
         return series
     found = list(uniques)
     if not all(isinstance(value, _VALUES) for value in found):
-        return series
-    names = [name_of(value) for value in found]
-    absent = frozenset(missing)
+        return series.astype(object)  # categories that are dates or intervals, too
+    names = [name_of(value, decimal) for value in found]
+    absent = {name_of(word, decimal) for word in missing}
     if not text and not explicit:
-        numbers = [np.nan if name in absent else number_of(name, decimal) for name in names]
+        numbers = [
+            np.nan if name in absent else number_of(name, "." if isinstance(value, _NUMBERS) else decimal)
+            for name, value in zip(names, found, strict=True)
+        ]
         if None not in numbers:
             return pd.Series(
                 np.array([*numbers, np.nan], np.float64)[codes], series.index
@@ -96,10 +103,22 @@ def normalise(
 
 
 def as_categories(column: pd.Series) -> pd.Series:
-    """Return a normalised column as categories; numbers are sorted by their values."""
+    """Return a normalised column as categories; numbers are sorted by their values.
+
+    Raises:
+        InputError: for numbers so large that as floats they cannot be distinguished from their neighbours.
+    """
     if type_of(column) != "number":
         return column
     codes, uniques = pd.factorize(column.to_numpy(), sort=True)
+    if len(uniques) and max(-uniques[0], uniques[-1]) >= MAX_EXACT:
+        name = str(column.name)
+        remedy = Message(
+            "pass ",
+            Option("category", name, python=f"types={{{name!r}: 'category'}}"),
+            ", and as text if some are missing",
+        )
+        raise InputError(f"the column {name!r}", "has numbers from 2**53 up, which are rounded", "codes", remedy)
     return pd.Series(pd.Categorical.from_codes(codes, _index([name_of(value) for value in uniques])), column.index)
 
 
@@ -119,7 +138,8 @@ def check_column(column: pd.Series, wanted: Type | None, name: str, place: Place
     """
     kind = type_of(column)
     if kind is None:
-        holds = column.dtype if column.dtype != object else f"values of type {_first_type(column)}"
+        odd = next((type(value).__name__ for value in column.dropna() if not isinstance(value, _VALUES)), None)
+        holds = column.dtype if column.dtype != object else f"values of type {odd}"
         raise InputTypeError(
             f"the column {name!r}",
             f"holds {holds}",
@@ -145,27 +165,30 @@ def check_column(column: pd.Series, wanted: Type | None, name: str, place: Place
 
 def _refuse_mistakes(column: pd.Series, wanted: Type | None, name: str, place: Place, decimal: str) -> None:
     """Raise an InputError where text stands among numbers that are wanted, or that most values are."""
-    words = column.cat.categories
-    codes = column.cat.codes.to_numpy()
-    commas = np.array([decimal == "." and "," in word for word in words], dtype=bool)
-    numeric = np.array([number_of(word.replace(",", "."), ".") is not None for word in words], dtype=bool)
-    if decimal != ".":
-        numeric = np.array([number_of(word, decimal) is not None for word in words], dtype=bool)
+    words, codes = column.cat.categories, column.cat.codes.to_numpy()
+    other, called = (",", "comma") if decimal == "." else (".", "point")
+    thousands = re.compile(rf"[+-]?\d{{1,3}}({re.escape(other)}\d{{3}})+({re.escape(decimal)}\d+)?")
+    plain = np.array([number_of(word, decimal) is not None for word in words], dtype=bool)
+    marked = [thousands.fullmatch(word) or number_of(word.replace(other, decimal), decimal) for word in words]
+    marked = np.array([each is not None for each in marked], dtype=bool) & ~plain
+    numeric = plain | marked
     share = float(numeric[codes[codes >= 0]].mean())
     if wanted is None and share < MOSTLY_NUMBERS:
         return
-    wrong = ~numeric if not numeric.all() else commas
+    wrong = marked if numeric.all() else ~numeric
     if not wrong.any():
         return
     row = int(np.append(wrong, False)[codes].argmax())
     came = f"is {words[codes[row]]!r}"
-    if numeric.all() and commas.any():
+    if numeric.all():
+        if decimal == ".":
+            advice = Message("pass ", Option("decimal", ",", python="Layout(decimal=',')"))
+        else:
+            advice = Message("leave out ", Option("decimal", decimal, python=f"Layout(decimal={decimal!r})"))
         remedy = Message(
-            "if the comma marks decimals, pass ",
-            Option("decimal", ",", python="Layout(decimal=',')"),
-            "; if it separates thousands, write the number without it",
+            f"if the {called} marks decimals, ", advice, "; if it separates thousands, write the number without it"
         )
-        raise InputError(f"{place(row)}: the column {name!r}", came, "a number without a comma", remedy)
+        raise InputError(f"{place(row)}: the column {name!r}", came, f"a number without a {called}", remedy)
     otherwise = Message(
         "count it among the missing values by ",
         Option("missing", words[codes[row]], python="Rules(missing=...)"),
@@ -174,7 +197,10 @@ def _refuse_mistakes(column: pd.Series, wanted: Type | None, name: str, place: P
     )
     remedy = Message("correct it, or ", otherwise if wanted is None else "leave it empty if it is not known")
     raise InputError(
-        f"{place(row)}: the column {name!r}", came, f"a number, as are {share:.1%} of its values", remedy
+        f"{place(row)}: the column {name!r}",
+        came,
+        f"a number, as are {share:.1%} of its values" if share else "a number",
+        remedy,
     )
 
 
@@ -182,16 +208,12 @@ def join(parts: Sequence[pd.Series]) -> pd.Series | None:
     """Concatenate parts of one column; None where some are numbers and others categories."""
     kinds = {type_of(part) for part in parts if not part.isna().all()} or {"number"}
     if kinds == {"number"}:
-        values = [part.to_numpy(np.float64, na_value=np.nan) for part in map(_empty_as_numbers, parts)]
+        values = [part.to_numpy() if type_of(part) == "number" else np.full(len(part), np.nan) for part in parts]
         return pd.Series(np.concatenate(values))
     if kinds != {"category"}:
         return pd.concat(parts, ignore_index=True) if kinds == {None} else None
     whole: Any = union_categoricals([as_categories(part) for part in parts], sort_categories=True)
     return pd.Series(whole)
-
-
-def _empty_as_numbers(part: pd.Series) -> pd.Series:
-    return part if type_of(part) == "number" else pd.Series(np.nan, part.index)
 
 
 def to_codes(column: pd.Series) -> Codes:
@@ -213,13 +235,17 @@ def known_values(column: pd.Series) -> Float[np.ndarray, "known"]:
     return np.asarray(values[~np.isnan(values)])
 
 
-def name_of(value: object) -> str:
-    """Return the value as text without surrounding space; 1.0 and "1.0" are "1", true, TRUE and True are one."""
+def name_of(value: object, decimal: str = ".") -> str:
+    """Return the value as text without surrounding space.
+
+    1.0, "1.0" and 1 are "1", as is "1,0" where the decimal mark is a comma; true, TRUE and True are one.
+    """
     if isinstance(value, float | np.floating) and value.is_integer():
         return str(int(value))
-    text = (value.decode(errors="replace") if isinstance(value, bytes) else str(value)).strip()
-    if text.endswith("0") and _WHOLE.fullmatch(text):
-        return text.partition(".")[0]
+    text = unguard_cell((value.decode(errors="replace") if isinstance(value, bytes) else str(value)).strip())
+    whole, _, fraction = text.partition(decimal)
+    if text.endswith("0") and not fraction.strip("0") and fraction and _WHOLE.fullmatch(whole):
+        return whole
     return _BOOLS.get(text.casefold(), text)
 
 
@@ -240,8 +266,3 @@ def leave_out(column: str) -> Option:
 
 def _index(names: Sequence[str]) -> pd.Index:
     return pd.Index(names, dtype=object)
-
-
-def _first_type(column: pd.Series) -> str:
-    strange = next((value for value in column.dropna() if not isinstance(value, _VALUES)), None)
-    return type(strange).__name__

@@ -21,7 +21,7 @@ from raan.fairness.groups import UNKNOWN, Codes, cross_codes, keep_large_groups
 from raan.tables import checks
 from raan.tables.columns import Type, as_categories, known_values, to_codes, type_of
 from raan.tables.media import Media, check_media, embed_columns
-from raan.tables.preprocess import Column, Preprocessing, Rules, fit_columns, warn
+from raan.tables.preprocess import Column, Drift, Preprocessing, Rules, fit_columns, respell, warn
 from raan.tables.read import Layout, Progress, RawTable, concatenate, read
 
 if TYPE_CHECKING:
@@ -65,6 +65,8 @@ class Loaded:
         columns: what became of each column.
         warnings: all that was warned of.
         embedding_seconds: how long it took to embed texts and images.
+        weight: what each row counts; None where all count alike.
+        person: whose row it is, as codes; None where each is another's.
     """
 
     name: str
@@ -76,6 +78,8 @@ class Loaded:
     columns: tuple[Described, ...]
     warnings: tuple[str, ...]
     embedding_seconds: float = 0.0
+    weight: Float[np.ndarray, "row"] | None = None
+    person: Int[np.ndarray, "row"] | None = None
 
     @property
     def rows(self) -> int:
@@ -133,6 +137,8 @@ def from_frame(
     attribute: Name | Sequence[Name],
     *,
     ignore: Name | Sequence[Name] = (),
+    weight: Name | None = None,
+    person: Name | None = None,
     types: Mapping[Name, Type] | None = None,
     keep_attribute: bool = False,
     test: object = None,
@@ -155,6 +161,9 @@ def from_frame(
         label: the column to predict.
         attribute: the column of the groups. Several are crossed; a quantity, such as an age, is binned.
         ignore: columns to leave out, by name or by a pattern such as "*_id".
+        weight: a column with what each row counts, such as a survey's weights. It is no feature.
+        person: a column that says whose row it is, where people have several: all rows of a person are on one side
+            of every split. It is no feature.
         types: "number" or "category" for columns that do not look like what they are.
         keep_attribute: whether the attribute is a feature too.
         test: a second table whose rows are the test rows; the first is then split by the first two sizes.
@@ -182,7 +191,7 @@ def from_frame(
     whole = read(frame, text=text, progress=progress, max_rows=max_rows, seed=seed, **options)  # type: ignore[arg-type]
     for option in ("text", "image"):
         whole.check_names(getattr(media, option), option)
-    roles = _check_roles(whole, label, attribute, ignore, asked)
+    roles = _check_roles(whole, label, attribute, ignore, {"weight": weight, "person": person}, asked)
     target, attributes = next(iter(roles)), [name for name, role in roles.items() if role == "attribute"]
     check_media(media, list(roles))
     stacked, apart = whole, 0
@@ -191,31 +200,46 @@ def from_frame(
         second = read(test, text=words, argument="test", **options)  # type: ignore[arg-type]
         stacked = concatenate(whole, second, [name for name in whole.names if roles.get(name) != "ignored"])
         apart = len(second.frame)
+    named = [target, *attributes]
+    respelt, spelt = respell({name: stacked.frame[name] for name in named}, rules.merge_spellings)
+    stacked = replace(stacked, frame=stacked.frame.assign(**respelt)) if rules.merge_spellings else stacked
     table, classes, notes = _read_label(stacked, target, asked, rules)
     apart = int((table.frame.index >= stacked.frame.index[len(stacked.frame) - apart]).sum()) if apart else 0
     if test is not None and not apart:
         raise InputError(Option("test"), "has no row with a label", f"a class in its column {target!r}")
     groups, binned = _read_groups(table, attributes, asked, rules)
-    parts = _split(table, apart, classes, groups, sizes, seed)
+    weights, persons = read_weight(table, weight), read_person(table, person)
+    parts = _split(table, apart, classes, groups, sizes, seed, persons)
     if rules.min_cell_rows:  # before texts and images are embedded, which may take minutes
         training = np.concatenate([parts.train, parts.validation])
         keep_comparable(table.name, classes, groups, training, rules.min_cell_rows)
     unused = {name for name, role in roles.items() if not (keep_attribute and role == "attribute")}
     names = [name for name in table.names if name not in unused]
     columns, unfit = checks.leave_unfit(table, names, asked, parts.train, kept=attributes)
+    worded = {name: column for name, column in columns.items() if name not in {*media.types, *attributes}}
+    respelt, more = respell(worded, rules.merge_spellings)
+    columns |= respelt
     begun = monotonic()
     embedded = embed_columns(columns, media.kinds, media.beside(frame), table.locate)
     embedding = monotonic() - begun
     encodings, pooled = fit_columns(embedded, parts.train, rules)
-    preprocessing = Preprocessing(encodings, rules.missing, layout.decimal)
+    preprocessing = Preprocessing(encodings, rules.missing, layout.decimal, rules.merge_spellings)
     titles = {**{name: f"left out ({kind})" for name, kind in unfit.items()}, **roles}
     codes = {**dict.fromkeys(attributes, groups.names), target: classes.names}
     described = tuple(_describe_columns(whole, titles, codes, preprocessing))
     features = preprocessing.features(embedded, table.locate)
-    loaded = Loaded(table.name, features, classes, groups, parts, preprocessing, described, (), embedding)
+    loaded = Loaded(
+        *(table.name, features, classes, groups, parts, preprocessing, described, (), embedding, weights, persons)
+    )
     others = {name: column for name, column in embedded.items() if name not in attributes}
     left_out = [checks.describe_unfit(unfit)] if unfit else []
-    warnings = (*whole.notes, *notes, *binned, *left_out, *pooled, *_find_suspicions(loaded, others, rules, seed))
+    misread = checks.find_misread(embedded, whole.padded, parts.train)
+    drift = Drift()
+    if test is not None:
+        drift.add(encodings, {each.column: columns[each.column].take(parts.test) for each in encodings})
+    drifted = [f"in the test rows, {note}" for note in drift.notes]
+    found = (*spelt, *more, *misread, *pooled, *drifted, *_find_suspicions(loaded, others, rules, seed))
+    warnings = (*whole.notes, *notes, *binned, *left_out, *found)
     warn(*warnings)
     return replace(loaded, warnings=warnings)
 
@@ -245,15 +269,21 @@ def _check_roles(
     label: Name,
     attribute: Name | Sequence[Name],
     ignore: Name | Sequence[Name],
+    counted: Mapping[str, Name | None],
     types: Mapping[str, Type],
 ) -> dict[str, str]:
     """Return the role of each column that is not a feature, the label first, or raise an InputError."""
+    others = {_read_name(name, role): role for role, name in counted.items() if name is not None}
+    for name, role in others.items():
+        table.check_names([name], role)
     target, attributes = _read_name(label, "label"), _read_names(attribute, "attribute")
     table.check_names([target], "label")
     table.check_names(attributes, "attribute")
-    ignored = table.match(_read_names(ignore, "ignore"), {target, *attributes})
+    ignored = table.match(_read_names(ignore, "ignore"), {target, *attributes, *others})
     table.check_names(types, "types")
-    named = [target, *attributes, *ignored]
+    named = [target, *attributes, *others, *ignored]
+    if len(others) < sum(name is not None for name in counted.values()):
+        named += list(others)
     twice = next((name for name in named if named.count(name) > 1), None)
     if twice is not None:
         options = Message(Option("label"), ", ", Option("attribute"), " and ", Option("ignore"))
@@ -265,7 +295,8 @@ def _check_roles(
     if not attributes or len(named) == columns:
         expected = Message("an ", Option("attribute"), ", and at least one more column to learn from")
         raise InputError(table.name, f"has {columns:,} columns, of which {len(named):,} are named", expected)
-    return {target: "label", **dict.fromkeys(attributes, "attribute"), **dict.fromkeys(ignored, "ignored")}
+    of_rows = {target: "label", **dict.fromkeys(attributes, "attribute"), **others}
+    return {**of_rows, **dict.fromkeys(ignored, "ignored")}
 
 
 def _read_names(names: object, argument: str) -> tuple[str, ...]:
@@ -336,6 +367,29 @@ def _read_groups(
         came = f"is missing in all {len(table.frame):,} rows, in one column or the other"
         raise InputError(Option("attribute"), came, "at least one row where all are known")
     return crossed, notes
+
+
+def read_weight(table: RawTable, name: Name | None) -> Float[np.ndarray, "row"] | None:
+    """Return what each row counts."""
+    if name is None:
+        return None
+    column = table.check([str(name)], {str(name): "number"})[str(name)]
+    weight = column.to_numpy(dtype=np.float64)
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any() or not weight.any():
+        row = int(wrong.argmax())
+        where = f"{table.locate(row)}: the weight {name!r}"
+        raise InputError(where, f"is {weight[row]:g}", "numbers from 0 up, not all of them 0")
+    return weight
+
+
+def read_person(table: RawTable, name: Name | None) -> Int[np.ndarray, "row"] | None:
+    """Return whose row each is, as codes; a row without a name is another's."""
+    if name is None:
+        return None
+    codes = to_codes(as_categories(table.check([str(name)], {str(name): "category"})[str(name)])).codes
+    unknown = codes == UNKNOWN
+    return np.asarray(np.where(unknown, codes.max() + 1 + np.cumsum(unknown), codes))
 
 
 def _check_count(table: RawTable, what: str, codes: Codes, *, fewest: int, most: int) -> None:
@@ -438,9 +492,23 @@ def keep_comparable(name: str, label: Codes, attribute: Codes, rows: Int[np.ndar
 
 
 def _split(
-    table: RawTable, apart: int, classes: Codes, groups: Codes, sizes: Sizes | Fractions, seed: int
+    table: RawTable,
+    apart: int,
+    classes: Codes,
+    groups: Codes,
+    sizes: Sizes | Fractions,
+    seed: int,
+    person: Int[np.ndarray, "row"] | None,
 ) -> Parts:
-    """Split the rows; those of a second table, which are the last, are the test rows."""
+    """Split the rows; those of a second table, which are the last, are the test rows.
+
+    All rows of a person are in one part: persons are split by the class and group of their first row.
+    """
+    if not apart and person is not None:
+        _, place, of_row = np.unique(person, return_index=True, return_inverse=True)
+        of_persons = stratified_split(classes.codes[place], groups.codes[place], sizes, seed)
+        found = [np.flatnonzero(np.isin(of_row, part)) for part in of_persons]
+        return Parts(found[0], found[1], found[2])
     if not apart:
         return stratified_split(classes.codes, groups.codes, sizes, seed)
     first = len(classes.codes) - apart

@@ -105,29 +105,27 @@ class Vectors:
 
 
 def embed_columns(
-    columns: Mapping[str, pd.Series], kinds: Mapping[str, Kind], media: Media, place: Place
+    columns: Mapping[str, pd.Series], encoders: Mapping[str, Kind | Encoder], media: Media, place: Place
 ) -> dict[str, pd.Series | Vectors]:
-    """Return the columns, those of texts and images embedded by the encoders that are asked for."""
+    """Return the columns, those of texts and images embedded.
+
+    Args:
+        columns: the columns as numbers and categories.
+        encoders: the columns to embed. Training rows have the kind of each, and are embedded by the encoder that
+            `media` asks for; new rows have the encoder of the training rows.
+        media: where images are, and which encoders are asked for.
+        place: the name of a row for messages.
+    """
     return {
-        name: _embed(name, column, kinds[name], None, media, place) if name in kinds else column
+        name: _embed(name, column, encoders[name], media, place) if name in encoders else column
         for name, column in columns.items()
     }
 
 
-def embed_again(
-    columns: Mapping[str, pd.Series], fitted: Mapping[str, Encoder], media: Media, place: Place
-) -> dict[str, pd.Series | Vectors]:
-    """Return the columns of new rows, those of texts and images embedded by the encoders of the training rows."""
-    return {
-        name: _embed(name, column, fitted[name].kind, fitted[name], media, place) if name in fitted else column
-        for name, column in columns.items()
-    }
-
-
-def _embed(
-    name: str, column: pd.Series, kind: Kind, fitted: Encoder | None, media: Media, place: Place
-) -> Vectors:
+def _embed(name: str, column: pd.Series, encoder: Kind | Encoder, media: Media, place: Place) -> Vectors:
     """Embed a column; a missing text is an empty one, a missing image an error."""
+    fitted = encoder if isinstance(encoder, Encoder) else None
+    kind = encoder.kind if isinstance(encoder, Encoder) else encoder
     if not is_installed("torch"):
         raise MissingExtra(f"embedding the column {name!r}", kind)
     from raan.data import encoders

@@ -3,40 +3,41 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
 from jaxtyping import Float32, Int
 
-from raan.errors import InputError, listed
+from raan.errors import DataWarning, InputError, InputTypeError, Message, Option, listed
 from raan.fairness.counts import MIN_CHOSEN
-from raan.tables.checks import describe_unfit, leave_unfit
+from raan.fairness.groups import UNKNOWN, Codes, merge_spellings, note_spellings
+from raan.tables.checks import describe_unfit, find_misread, leave_unfit
 from raan.tables.columns import MISSING, Place, Type, known_values
-from raan.tables.media import Encoder, Media, Vectors, embed_again
+from raan.tables.media import Encoder, Media, Vectors, embed_columns
 from raan.tables.read import Layout, Progress, RawTable, check_columns, read
+from raan.text import fold_spelling
 
-VERSION = 2
-"""Of what `Preprocessing.to_dict` returns."""
+VERSION = 3
+"""Of what `Preprocessing.to_dict` returns; since version 3 the range of training rows is among it."""
 
 OTHER, ABSENT = "(other)", "(missing)"
 """The categories of values that are pooled, and of values that are missing."""
 
-ALL_MISSING_ROWS = 10
-"""From so many new rows on, a column without any value is warned of."""
+FAR = 1.0
+"""A number is far outside the training rows' range by more than this multiple of the width of that range."""
 
-NEW_CATEGORIES = 0.1
-"""A larger share of new rows with a category that no training row had is warned of."""
+MISSING_MORE, MISSING_ROWS = 0.1, 10
+"""The share of missing values is much higher by more than twice the training rows' and this, in so many rows."""
+
+NEW_VALUES = 1000
+"""How many different new categories of a column are counted by name."""
 
 Column = pd.Series | Vectors
 """A column: numbers, categories, or texts and images with their embeddings."""
-
-
-class DataWarning(UserWarning):
-    """Something about the data that the user should look at."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,7 @@ class Rules:
         tiny: (class, attribute) cells with fewer rows are warned of.
         min_cell_rows: two groups must have so many rows of every class, test rows aside; otherwise the table is
             refused. 0 asks for nothing.
+        merge_spellings: whether values that differ only by case or spaces are one; otherwise they are warned of.
     """
 
     rare: int = 10
@@ -64,11 +66,19 @@ class Rules:
     groups: int = 100
     tiny: int = MIN_CHOSEN
     min_cell_rows: int = 0
+    merge_spellings: bool = False
+
+    def __post_init__(self) -> None:
+        if isinstance(self.missing, str) or not all(isinstance(word, str) for word in self.missing):
+            raise InputTypeError(Option("missing"), f"is {self.missing!r}", "several words, such as ('NA', '999')")
 
 
 @dataclass(frozen=True)
 class Standardised:
-    """A number as (x - mean) / scale, the median where it is missing, with an indicator of that if asked for."""
+    """A number as (x - mean) / scale, the median where it is missing, with an indicator of that if asked for.
+
+    `low` and `high` are the range of the training rows, and `absent` is the share of them without a value.
+    """
 
     takes: ClassVar[Type] = "number"
     kind: ClassVar[str] = "number"
@@ -77,6 +87,9 @@ class Standardised:
     mean: float
     scale: float
     indicator: bool
+    low: float
+    high: float
+    absent: float
 
     @classmethod
     def fit(cls, name: str, column: pd.Series) -> Standardised | None:
@@ -85,9 +98,9 @@ class Standardised:
         if not len(known):
             return None
         low, high, median = float(known.min()), float(known.max()), float(np.median(known))
-        absent = len(known) < len(column)
+        absent = 1 - len(known) / len(column)
         if low == high:  # the mean of equal numbers may differ from them by rounding
-            return cls(name, median, median, 1.0, indicator=True) if absent else None
+            return cls(name, median, median, 1.0, True, low, high, absent) if absent else None
         filled = column.fillna(median).to_numpy()
         with np.errstate(over="ignore", invalid="ignore"):
             mean, deviation = float(filled.mean()), float(filled.std())
@@ -99,7 +112,7 @@ class Standardised:
                 "take its logarithm, or its ranks",
             )
         # The squares of very small numbers vanish, their range does not.
-        return cls(name, median, mean, deviation or high - low, absent)
+        return cls(name, median, mean, deviation or high - low, absent > 0, low, high, absent)
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -141,6 +154,7 @@ class OneHot:
     column: str
     categories: tuple[str, ...]
     pooled: tuple[str, ...] = ()  # the categories of training rows that are pooled as "(other)"
+    absent: float = 0.0  # the share of training rows without a value
 
     @classmethod
     def fit(cls, name: str, column: pd.Series, rules: Rules) -> tuple[OneHot | None, dict[str, int]]:
@@ -156,7 +170,8 @@ class OneHot:
         pooled = {names[code]: int(count[code]) for code in frequent if code not in kept}
         categories = [names[code] for code in sorted(kept)]
         categories += [OTHER] * bool(pooled) + [ABSENT] * bool((codes < 0).any())
-        return (cls(name, tuple(categories), tuple(pooled)) if len(categories) > 1 else None), pooled
+        absent = float((codes < 0).mean())
+        return (cls(name, tuple(categories), tuple(pooled), absent) if len(categories) > 1 else None), pooled
 
     @property
     def feature_names(self) -> tuple[str, ...]:
@@ -223,13 +238,14 @@ Encoding = Standardised | OneHot | Embedded
 class Preprocessing:
     """How the columns of a table become features, by the statistics of its training rows.
 
-    New rows need the columns by name, in any order; further columns are ignored. The words for missing values and
-    the decimal mark are those of the training rows.
+    New rows need the columns by name, in any order; further columns are ignored. The words for missing values, the
+    decimal mark and whether spellings are merged are those of the training rows.
     """
 
     encodings: tuple[Encoding, ...]
     missing: tuple[str, ...] = MISSING
     decimal: str = "."
+    merge_spellings: bool = False
 
     @classmethod
     def fit(
@@ -264,9 +280,11 @@ class Preprocessing:
         train = np.arange(len(table.frame)) if train_rows is None else train_rows
         names = [name for name in table.names if name not in ignored]
         columns, unfit = leave_unfit(table, names, asked, train)
+        columns, spelt = respell(columns, rules.merge_spellings)
         encodings, notes = fit_columns(columns, train, rules)
-        warn(*table.notes, *([describe_unfit(unfit)] if unfit else []), *notes)
-        return cls(encodings, rules.missing, layout.decimal)
+        misread = find_misread(columns, table.padded, train)
+        warn(*table.notes, *([describe_unfit(unfit)] if unfit else []), *spelt, *misread, *notes)
+        return cls(encodings, rules.missing, layout.decimal, rules.merge_spellings)
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -307,7 +325,7 @@ class Preprocessing:
         table = read(frame, missing=self.missing, text=self.text, layout=layout, progress=progress)
         drift = Drift()
         features = self.encode(table, media.beside(frame), drift)
-        warn(*drift.notes())
+        warn(*drift.notes)
         return features
 
     def encode(
@@ -317,7 +335,9 @@ class Preprocessing:
         check_columns(table.name, table.names, self.columns)
         types = {encoding.column: encoding.takes for encoding in self.encodings}
         checked = table.check(self.columns, types)
-        columns = embed_again(checked, self.encoders, media, table.locate)
+        if self.merge_spellings:
+            checked = {each.column: _respell_as(checked[each.column], each) for each in self.encodings}
+        columns = embed_columns(checked, self.encoders, media, table.locate)
         if drift is not None:
             drift.add(self.encodings, checked)
         return self.features(columns, table.locate)
@@ -338,36 +358,40 @@ class Preprocessing:
             "version": VERSION,
             "missing": list(self.missing),
             "decimal": self.decimal,
+            "merge_spellings": self.merge_spellings,
             "columns": columns,
         }
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any]) -> Preprocessing:
         """Make the preprocessing of which `to_dict` returned these values; a ValueError for other values."""
-        if values.get("version") not in (1, VERSION):  # version 1 had neither decimal marks nor pooled categories
-            raise ValueError(f"the preprocessing has version {values.get('version')!r}; expected {VERSION}")
+        if values.get("version") != VERSION:
+            came = f"the preprocessing has version {values.get('version')!r}"
+            raise ValueError(f"{came}; expected {VERSION}; fit the model again")
         try:
             encodings = tuple(_read_encoding(dict(column)) for column in values["columns"])
-            missing, decimal = tuple(map(str, values["missing"])), str(values.get("decimal", "."))
+            missing, decimal = tuple(map(str, values["missing"])), str(values["decimal"])
+            merge = values["merge_spellings"] is True
         except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"the preprocessing cannot be read: {type(error).__name__}: {error}") from error
         if not encodings:
             raise ValueError("the preprocessing has no columns; expected at least one")
-        return cls(encodings, missing, decimal)
+        return cls(encodings, missing, decimal, merge)
 
 
 def _read_encoding(values: dict[str, Any]) -> Encoding:
     """Make one column's encoding of plain values."""
     kind, name = values.pop("type"), str(values["column"])
     if kind == "category":
-        return OneHot(name, *(tuple(map(str, values.get(each, ()))) for each in ("categories", "pooled")))
+        kept, pooled = (tuple(map(str, values[each])) for each in ("categories", "pooled"))
+        return OneHot(name, kept, pooled, float(values["absent"]))
     if kind in ("text", "image"):
         encoder = Encoder(**{key: str(value) for key, value in values["encoder"].items()})  # type: ignore[arg-type]
         mean, scale = (tuple(map(float, values[each])) for each in ("mean", "scale"))
         if not (np.isfinite([mean, scale]).all() and len(mean) and min(scale) > 0):
             raise ValueError(f"the column {name!r} has no finite means and scales above 0")
         return Embedded(name, encoder, mean, scale)
-    numbers = {each: float(values.pop(each)) for each in ("median", "mean", "scale")}
+    numbers = {each: float(values[each]) for each in ("median", "mean", "scale", "low", "high", "absent")}
     if not (np.isfinite(list(numbers.values())).all() and numbers["scale"] > 0):
         raise ValueError(f"the column {name!r} has {numbers}; expected finite numbers and a scale above 0")
     return Standardised(name, **numbers, indicator=bool(values["indicator"]))
@@ -416,41 +440,110 @@ def fit_columns(
     return tuple(encodings), notes
 
 
+def respell(columns: Mapping[str, pd.Series], merge: bool) -> tuple[dict[str, pd.Series], list[str]]:
+    """Merge the values of each column that differ only by case or spaces, or else return a note on each column."""
+    found, notes = dict(columns), list[str]()
+    for name, column in columns.items():
+        if not isinstance(column.dtype, pd.CategoricalDtype):
+            continue
+        codes = Codes(column.cat.codes.to_numpy(), tuple(column.cat.categories))
+        if merge:
+            found[name] = _as_column(merge_spellings(codes), column)
+        elif note := note_spellings(f"the column {name!r}", codes, MERGE):
+            notes.append(note)
+    return found, notes
+
+
+MERGE = Message("to merge them, pass ", Option("merge_spellings", python="Rules(merge_spellings=True)"))
+"""What to do about values that differ only by case or spaces."""
+
+
+def _respell_as(column: pd.Series, encoding: Encoding) -> pd.Series:
+    """Return new rows' categories, those that differ from a training row's only by case or spaces as these."""
+    if not isinstance(encoding, OneHot):
+        return column
+    known = {fold_spelling(name): name for name in (*encoding.pooled, *encoding.categories)}
+    names = [known.get(fold_spelling(name), name) for name in column.cat.categories]
+    place = {name: code for code, name in enumerate(dict.fromkeys(names))}
+    lookup = np.array([*(place[name] for name in names), UNKNOWN])
+    return _as_column(Codes(lookup[column.cat.codes.to_numpy()], tuple(place)), column)
+
+
+def _as_column(codes: Codes, like: pd.Series) -> pd.Series:
+    names = pd.Index(codes.names, dtype=object)
+    return pd.Series(pd.Categorical.from_codes(codes.codes, names), like.index)
+
+
+class DriftNote(NamedTuple):
+    """One thing in which new rows differ from the training rows, with the number of rows that do."""
+
+    column: str
+    kind: Literal["new category", "out of range", "missing"]
+    affected: int
+    rows: int
+    text: str
+
+
 @dataclass
 class Drift:
-    """What new rows have and training rows had not, counted by column: columns without values, new categories."""
+    """How new rows differ from training rows, counted by column: categories, ranges and missing values."""
 
     rows: int = 0
+    encodings: tuple[Encoding, ...] = ()
     absent: Counter[str] = field(default_factory=Counter)
-    counts: Counter[str] = field(default_factory=Counter)
-    examples: dict[str, str] = field(default_factory=dict)
+    new: dict[str, Counter[str]] = field(default_factory=lambda: defaultdict(Counter))
+    far: dict[str, tuple[int, float]] = field(default_factory=dict)  # the count, and the first number
 
-    def add(self, encodings: Sequence[Encoding], columns: Mapping[str, pd.Series]) -> None:
+    def add(self, encodings: tuple[Encoding, ...], columns: Mapping[str, pd.Series]) -> None:
         """Count some more rows."""
+        self.encodings = encodings
         self.rows += len(columns[encodings[0].column])
         for encoding in encodings:
-            name = encoding.column
-            self.absent[name] += int(columns[name].isna().sum())
+            name, column = encoding.column, columns[encoding.column]
+            self.absent[name] += int(column.isna().sum())
             if isinstance(encoding, OneHot):
                 known = {*encoding.categories, *encoding.pooled}
-                categories, codes = columns[name].cat.categories, columns[name].cat.codes.to_numpy()
-                new = np.array([*(each not in known for each in categories), False], dtype=bool)[codes]
-                if new.any():
-                    self.counts[name] += int(new.sum())
-                    self.examples.setdefault(name, categories[codes[new.argmax()]])
+                categories, codes = column.cat.categories, column.cat.codes.to_numpy()
+                unseen = [code for code, category in enumerate(categories) if category not in known]
+                if unseen:
+                    counts = np.bincount(codes[codes >= 0], minlength=len(categories))
+                    for code in unseen:
+                        full = len(self.new[name]) >= NEW_VALUES and categories[code] not in self.new[name]
+                        self.new[name]["" if full else categories[code]] += int(counts[code])
+            elif isinstance(encoding, Standardised):
+                values, width = column.to_numpy(), FAR * (encoding.high - encoding.low)
+                far = (values < encoding.low - width) | (values > encoding.high + width)
+                if far.any():
+                    count, first = self.far.get(name, (0, float(values[far.argmax()])))
+                    self.far[name] = count + int(far.sum()), first
 
-    def notes(self) -> Iterator[str]:
-        """Return what to warn of."""
-        empty = [repr(name) for name, count in self.absent.items() if count == self.rows >= ALL_MISSING_ROWS]
-        if empty:
-            one = len(empty) == 1
-            yield (
-                f"the column{'' if one else 's'} {listed(empty)} {'is' if one else 'are'} missing in all "
-                f"{self.rows:,} rows: a number is then the median of the training rows"
-            )
-        for name, count in self.counts.items():
-            if count > NEW_CATEGORIES * self.rows:
-                yield (
-                    f"the column {name!r} has a category that no training row had in {count:,} of {self.rows:,} "
-                    f"rows, such as {self.examples[name]!r}: the model has learnt nothing about it"
-                )
+    @property
+    def found(self) -> Iterator[DriftNote]:
+        """Return what to warn of, column by column."""
+        for encoding in self.encodings:
+            name = encoding.column
+            what, of_rows = f"the column {name!r}", f"of {self.rows:,} rows"
+            if isinstance(encoding, OneHot) and (count := self.new[name].total()):
+                known = {fold_spelling(each): each for each in (*encoding.pooled, *encoding.categories)}
+                shown = []
+                for value, rows in self.new[name].most_common(5):
+                    like = known.get(fold_spelling(value))
+                    spelt = f", which differs from {like!r} only by case or spaces" if like else ""
+                    shown.append(f"{value!r} ({rows:,} rows{spelt})")
+                more = f", ... ({len(self.new[name]):,} in all)" if len(self.new[name]) > 5 else ""
+                text = f"{what} has categories that no training row had in {count:,} {of_rows}: {', '.join(shown)}"
+                yield DriftNote(name, "new category", count, self.rows, f"{text}{more}")
+            if isinstance(encoding, Standardised) and name in self.far:
+                count, first = self.far[name]
+                trained = f"the training rows' range ({encoding.low:.6g} to {encoding.high:.6g})"
+                text = f"{what} is far outside {trained} in {count:,} {of_rows}, such as {first:.6g}"
+                yield DriftNote(name, "out of range", count, self.rows, text)
+            count, before = self.absent[name], getattr(encoding, "absent", 1.0)
+            if self.rows >= MISSING_ROWS and count > (2 * before + MISSING_MORE) * self.rows:
+                text = f"{what} is missing in {count:,} {of_rows}, and was in {before:.1%} of the training rows"
+                yield DriftNote(name, "missing", count, self.rows, text)
+
+    @property
+    def notes(self) -> list[str]:
+        """Return what to warn of as lines of text."""
+        return [note.text for note in self.found]

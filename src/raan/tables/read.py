@@ -15,14 +15,16 @@ import csv
 import gzip
 import io
 import os
+import re
 import sys
 import warnings
 import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -35,6 +37,7 @@ from pyarrow.parquet import ParquetFile
 
 from raan.errors import InputError, InputTypeError, Message, Option, listed, nearest
 from raan.tables.columns import MISSING, Place, Type, check_column, join, normalise, type_of
+from raan.text import unguard_cell
 
 Progress = Callable[[int, int | None], None]
 """A callback that receives how much is done, and the total where it is known."""
@@ -45,6 +48,14 @@ TABBED = {".tsv", ".tab"}
 DELIMITERS = ",;\t|"
 
 CHUNK = 20_000  # rows
+_NULLABLE: dict[pa.DataType, Any] = {  # whole numbers stay whole where some are missing
+    getattr(pa, f"{sign.lower()}int{bits}")(): getattr(pd, f"{sign}Int{bits}Dtype")()
+    for sign in ("", "U")
+    for bits in (8, 16, 32, 64)
+}
+HEAD = 1_000  # rows in which numbers with leading zeros are looked for
+_PADDED = re.compile(r"0\d+")
+_SURROGATES = re.compile("[\ud800-\udfff]")  # bytes that cannot be decoded come as these
 SEPARATOR = "\x1f"  # what a delimiter outside of ASCII is replaced with: pandas does not take it
 
 SAMPLE = 1 << 16  # characters from which the delimiter is guessed
@@ -61,7 +72,7 @@ class Layout:
     Attributes:
         delimiter: the character between values; None takes a tab for .tsv files and guesses otherwise.
         encoding: the encoding of the text.
-        decimal: the decimal mark.
+        decimal: the decimal mark, also of numbers that are text in a frame or a Parquet file.
     """
 
     delimiter: str | None = None
@@ -72,6 +83,8 @@ class Layout:
         for what, mark in (("delimiter", self.delimiter), ("decimal", self.decimal)):
             if mark is not None and len(mark) != 1:
                 raise InputError(Option(what), f"is {mark!r}", "one character")
+        if self.decimal.isalnum() or self.decimal in "+-_ \t":
+            raise InputError(Option("decimal"), f"is {self.decimal!r}", "'.' or ','")
         try:  # codecs such as hex are known by name, but do not decode to text
             line = io.BytesIO("1\n".encode(self.encoding))
             io.TextIOWrapper(line, self.encoding, errors="surrogateescape").read()
@@ -92,6 +105,7 @@ class RawTable:
     place: Place
     notes: tuple[str, ...] = ()
     decimal: str = "."
+    padded: Mapping[str, str] = field(default_factory=dict)  # a number with leading zeros of each such column
 
     @property
     def names(self) -> list[str]:
@@ -180,30 +194,23 @@ def read(
     """
     if isinstance(frame, str | os.PathLike):
         return _read_file(open_source(Path(frame), layout), missing, text, progress, max_rows, seed)
-    whole = _to_pandas(frame, argument)
+    whole: Any = frame
+    if not isinstance(frame, pd.DataFrame):
+        if not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
+            expected = "a DataFrame of pandas or polars (collect a lazy one first), or the path of a CSV, TSV or "
+            raise InputTypeError(argument, f"is a {type(frame).__name__}", f"{expected}Parquet file")
+        whole = pd.DataFrame({name: whole[name].to_numpy() for name in whole.columns})  # polars is not imported
     names = _check_names(argument, [str(column) for column in whole.columns])
     if whole.empty:
         raise InputError(argument, f"has {len(whole)} rows and {len(names)} columns", "at least one of each")
     columns = {
-        name: normalise(whole.iloc[:, place], missing, text=name in text).reset_index(drop=True)
+        name: normalise(whole.iloc[:, place], missing, text=name in text, decimal=layout.decimal)
         for place, name in enumerate(names)
     }
-    table = RawTable(argument, pd.DataFrame(columns), lambda row: f"{argument}, row {row}")
+    normalised = pd.DataFrame({name: column.reset_index(drop=True) for name, column in columns.items()})
+    padded = _find_padded({name: whole.iloc[:HEAD, place] for place, name in enumerate(names)})
+    table = RawTable(argument, normalised, lambda row: f"{argument}, row {row}", (), layout.decimal, padded)
     return _draw(table, max_rows, seed)
-
-
-def _to_pandas(frame: object, argument: str) -> pd.DataFrame:
-    if isinstance(frame, pd.DataFrame):
-        return frame
-    if not (hasattr(frame, "to_numpy") and hasattr(frame, "columns")):
-        raise InputTypeError(
-            argument,
-            f"is a {type(frame).__name__}",
-            "a DataFrame of pandas or polars (collect a lazy one first), or the path of a CSV, TSV or Parquet "
-            "file",
-        )
-    columns: Any = frame  # polars need not be imported
-    return pd.DataFrame({name: columns[name].to_numpy() for name in columns.columns})
 
 
 def _check_names(name: str, columns: Sequence[str]) -> list[str]:
@@ -214,6 +221,13 @@ def _check_names(name: str, columns: Sequence[str]) -> list[str]:
         came = f"has {stripped.count(twice)} columns called {twice!r}"
         raise InputError(name, came, "one", "rename all but one")
     return stripped
+
+
+def _find_padded(head: Mapping[str, Iterable[object]]) -> dict[str, str]:
+    """Return a number with leading zeros, such as 00123, from each column that has one in its first rows."""
+    words = {name: (word.strip() for word in column if isinstance(word, str)) for name, column in head.items()}
+    found = {name: next(filter(_PADDED.fullmatch, column), "") for name, column in words.items()}
+    return {name: word for name, word in found.items() if word}
 
 
 def _draw(table: RawTable, most: int | None, seed: int) -> RawTable:
@@ -251,6 +265,7 @@ class Source:
         place: the name of a row for messages.
         read: gives the chunks. Its arguments are the columns to read, those of them that are text, those that are
             kept as they are written, and the words that mean a missing value.
+        read_head: gives the first rows of each column, as they are written.
         rows: the number of rows, where it is known beforehand.
         decimal: the decimal mark of numbers that are spelt as text.
     """
@@ -260,6 +275,7 @@ class Source:
     total: int
     place: Place
     read: Callable[[Sequence[str], Collection[str], Collection[str], Collection[str]], Chunks] = field(repr=False)
+    read_head: Callable[[], Mapping[str, Iterable[object]]] = field(repr=False)
     rows: int | None = None
     decimal: str = "."
 
@@ -281,7 +297,7 @@ def open_source(path: Path, layout: Layout = Layout()) -> Source:
         raise FileNotFoundError(f"{path} is not a file; expected a CSV, TSV or Parquet file")
     suffixes = [suffix.lower() for suffix in path.suffixes]
     if suffixes[-1:] and suffixes[-1] in PARQUET:
-        return _open_parquet(path)
+        return _open_parquet(path, layout.decimal)
     if not TEXTS.intersection(suffixes[-2:] if suffixes[-1:] == [".gz"] else suffixes[-1:]):
         raise InputError(str(path), f"ends in {path.suffix!r}", f"one of {', '.join(sorted(TEXTS | PARQUET))}")
     return _open_text(path, layout)
@@ -300,6 +316,7 @@ def _read_file(
     most = min(count_rows_in_memory(len(named)), sys.maxsize if max_rows is None else max_rows)
     sampled = source.rows is not None and source.rows > most
     rng, lacking, left = np.random.default_rng(seed), most, source.rows or 0
+    padded = _find_padded(source.read_head())
     parts: dict[str, list[pd.Series]] = {name: [] for name in named}
     index = []
     for chunk in source.read(named, text, (), missing):
@@ -317,7 +334,9 @@ def _read_file(
     columns = {name: join(parts.pop(name)) for name in named}
     mixed = [name for name, column in columns.items() if column is None]
     if mixed and not sampled:  # numbers in some chunks, words in others: keep the numbers as they are written
-        columns |= {name: _read_text(source, name, missing) for name in mixed}
+        for name in mixed:
+            again = source.read([name], [name], (), missing)
+            columns[name] = join([source.normalise(chunk, [name], [name], missing)[name] for chunk in again])
     elif mixed:
         raise InputError(str(source.path), f"has numbers and words in the column {mixed[0]!r}", "one or the other")
     rows = np.concatenate(index)
@@ -331,13 +350,8 @@ def _read_file(
     if sampled:
         notes.append(_note_drawn(source.path.name, source.rows or 0, most))
     frame = pd.DataFrame(columns, copy=False).set_axis(rows)
-    table = RawTable(source.path.name, frame, source.place, tuple(notes), source.decimal)
+    table = RawTable(source.path.name, frame, source.place, tuple(notes), source.decimal, padded)
     return table if sampled else _draw(table, max_rows, seed)
-
-
-def _read_text(source: Source, name: str, missing: Collection[str]) -> pd.Series | None:
-    chunks = source.read([name], [name], (), missing)
-    return join([normalise(chunk.frame[name], missing, text=True, decimal=source.decimal) for chunk in chunks])
 
 
 def count_rows_in_memory(columns: int) -> int:
@@ -349,7 +363,7 @@ def count_rows_in_memory(columns: int) -> int:
     return max(memory // 2 // (BYTES_PER_VALUE * max(columns, 1)), 1)
 
 
-def _open_parquet(path: Path) -> Source:
+def _open_parquet(path: Path, decimal: str) -> Source:
     """Open a Parquet file, mapped into memory: otherwise arrow holds a whole row group."""
     try:
         file = ParquetFile(path, memory_map=True)
@@ -366,7 +380,7 @@ def _open_parquet(path: Path) -> Source:
         try:
             batches = file.iter_batches(CHUNK) if rows else [pa.RecordBatch.from_pylist([], file.schema_arrow)]
             for batch in batches:
-                frame = batch.select(places).to_pandas(split_blocks=True)
+                frame = batch.select(places).to_pandas(split_blocks=True, types_mapper=_NULLABLE.get)
                 del batch
                 frame = frame.set_axis(list(columns), axis=1).set_axis(range(done, done + len(frame)))
                 done += len(frame)
@@ -374,7 +388,13 @@ def _open_parquet(path: Path) -> Source:
         except (ValueError, OSError) as error:
             raise InputError(str(path), f"cannot be read ({error})", "a Parquet file") from error
 
-    return Source(path, names, rows, lambda row: f"{path.name}, row {row}", read, rows)
+    def read_head() -> Mapping[str, Iterable[object]]:
+        with suppress(ValueError, OSError, StopIteration):  # a damaged file is refused when it is read
+            batch = next(file.iter_batches(HEAD))
+            return {name: batch.column(place).to_pylist() for place, name in enumerate(names) if name}
+        return {}
+
+    return Source(path, names, rows, lambda row: f"{path.name}, row {row}", read, read_head, rows, decimal)
 
 
 @dataclass(frozen=True)
@@ -394,16 +414,33 @@ class TextFile:
         """
         begin = 1
         with open_text(self.path, self.encoding) as (text, _):
-            counted = _CountedLines(self, text)
             csv.field_size_limit(MAX_LINE)
-            rows = csv.reader(counted, delimiter=self.delimiter, skipinitialspace=True, strict=True)
+            checked = self._check_lines(text)
+            rows = csv.reader(checked, delimiter=self.delimiter, skipinitialspace=True, strict=True)
             try:
                 for row in rows:
                     if len(row) > 1 or any(value.strip() for value in row):
                         yield begin, row
-                    begin = counted.number + 1
+                    begin = rows.line_num + 1
             except csv.Error as error:
                 raise self.fault(begin, f"cannot be read ({error})", "quotes in pairs around values") from error
+
+    def _check_lines(self, text: io.TextIOWrapper) -> Iterator[str]:
+        """Give the lines of a text, up to an error at the first that no text file has."""
+        for number, line in enumerate(iter(partial(text.readline, MAX_LINE), ""), 1):
+            if len(line) == MAX_LINE and line[-1] not in "\r\n":
+                came = f"has more than {MAX_LINE:,} characters"
+                raise self.fault(number, came, "shorter ones", "is the file of another kind?")
+            if "\0" in line:
+                option = Option("encoding", "utf-16", python="Layout(encoding='utf-16')")
+                remedy = Message("is the file of another kind, or damaged, or in UTF-16 (", option, ")?")
+                raise self.fault(number, "has a NUL byte", "text, which holds none", remedy)
+            if found := _SURROGATES.search(line):
+                option = Option("encoding", "latin-1", python="Layout(encoding='latin-1')")
+                remedy = Message("save the file as UTF-8, or name its encoding, such as ", option)
+                byte = hex(ord(found[0]) - 0xDC00)
+                raise self.fault(number, f"has the byte {byte}", self.encoding.removesuffix("-sig"), remedy)
+            yield line
 
     def check_rows(self, names: Sequence[str]) -> None:
         """Raise an InputError at the first row that is malformed or has another number of values."""
@@ -414,38 +451,6 @@ class TextFile:
     def fault(self, line: int, came: str, expected: str, remedy: str = "") -> InputError:
         """Return the error for a line."""
         return InputError(f"{self.path}, line {line}", came, expected, remedy)
-
-
-class _CountedLines:
-    """The lines of a text, counted, up to an error at the first that no text file has."""
-
-    def __init__(self, file: TextFile, text: io.TextIOWrapper) -> None:
-        self.file, self.text, self.number = file, text, 0
-
-    def __iter__(self) -> _CountedLines:
-        return self
-
-    def __next__(self) -> str:
-        line = self.text.readline(MAX_LINE)
-        if not line:
-            raise StopIteration
-        self.number += 1
-        if len(line) == MAX_LINE and line[-1] not in "\r\n":
-            came = f"has more than {MAX_LINE:,} characters"
-            raise self.file.fault(self.number, came, "shorter ones", "is the file of another kind?")
-        if "\0" in line:
-            option = Option("encoding", "utf-16", python="Layout(encoding='utf-16')")
-            remedy = Message("is the file of another kind, or damaged, or in UTF-16 (", option, ")?")
-            raise self.file.fault(self.number, "has a NUL byte", "text, which holds none", remedy)
-        try:
-            line.encode()
-        except UnicodeEncodeError as error:  # bytes that cannot be decoded come as surrogates
-            option = Option("encoding", "latin-1", python="Layout(encoding='latin-1')")
-            remedy = Message("save the file as UTF-8, or name its encoding, such as ", option)
-            byte = hex(ord(line[error.start]) - 0xDC00)
-            expected = self.file.encoding.removesuffix("-sig")
-            raise self.file.fault(self.number, f"has the byte {byte}", expected, remedy) from None
-        return line
 
 
 @contextmanager
@@ -484,13 +489,17 @@ def _open_text(path: Path, layout: Layout) -> Source:
     ) -> Chunks:
         return _read_chunks(file, names, columns, text, kept, missing, layout.decimal)
 
-    return Source(path, names, path.stat().st_size, place, read, decimal=layout.decimal)
+    def read_head() -> Mapping[str, Iterable[object]]:
+        rows = [row for _, row in islice(file.lines(), 1, HEAD + 1) if len(row) == len(names)]
+        return {name: [row[place] for row in rows] for place, name in enumerate(names) if name}
+
+    return Source(path, names, path.stat().st_size, place, read, read_head, decimal=layout.decimal)
 
 
 def _read_header(file: TextFile) -> list[str]:
     """Return the names of the columns; an InputError unless the first line can be names, each of them once."""
     line, row = next(file.lines(), (1, []))
-    names = [name.strip() for name in row]
+    names = [unguard_cell(name.strip()) for name in row]
     if not any(names):
         raise file.fault(line, "has no names of columns", "them on the first line that is not blank")
     other = next((each for each in DELIMITERS if each != file.delimiter and each in names[0]), None)
@@ -560,6 +569,9 @@ def _read_chunks(
             )
             for frame in parsed:
                 frame = frame[wanted].set_axis(list(columns), axis=1)
+                for name in kept:
+                    if frame[name].str.startswith("'").any():
+                        frame[name] = frame[name].map(unguard_cell)
                 rows += len(frame)
                 yield Chunk(frame, done())
         except (ValueError, OverflowError) as error:  # those of pandas are among them
@@ -598,18 +610,10 @@ class _Scan:
         self.closed = text.endswith('"') and not self.quoted
         last = max(text.rfind("\n"), text.rfind("\r"))
         self.length = len(text) - last - 1 if last >= 0 else self.length + len(text)
-        if "\0" in text or self.length > MAX_LINE or not (text.isascii() or _is_text(text)):
+        if "\0" in text or self.length > MAX_LINE or (not text.isascii() and _SURROGATES.search(text)):
             for _ in self.file.lines():  # the line with the fault raises an error
                 pass
         return text if self.file.delimiter.isascii() else text.replace(self.file.delimiter, SEPARATOR)
-
-
-def _is_text(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def concatenate(first: RawTable, second: RawTable, names: Collection[str]) -> RawTable:
@@ -629,4 +633,4 @@ def concatenate(first: RawTable, second: RawTable, names: Collection[str]) -> Ra
     def place(row: int) -> str:
         return first.place(row) if row < offset else second.place(row - offset)
 
-    return RawTable(first.name, pd.DataFrame(columns).set_axis(index), place, first.notes)
+    return replace(first, frame=pd.DataFrame(columns).set_axis(index), place=place)

@@ -15,7 +15,7 @@ from torch import Tensor
 from raan.errors import InputError, Option
 from raan.io.files import check_archive, write_whole
 from raan.methods.method import Memory
-from raan.training.decided import Path, Point
+from raan.training.evaluate import Path, Point
 from raan.training.train import Finish, State
 from raan.training.update import Moments
 

@@ -15,8 +15,7 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.erm import ERM
 from raan.methods.method import Method, Refit, Scope, no_memory, stack
 from raan.models.model import Architecture, Model
-from raan.training.decided import Path, count_decisions
-from raan.training.evaluate import embed_table
+from raan.training.evaluate import Path, count_decisions, embed_table
 from raan.training.train import (
     Finish,
     Progress,
@@ -42,13 +41,13 @@ class Trained:
 
     @classmethod
     def of(cls, start: Model, finish: Finish) -> "Trained":
-        """The models at the finish of a stage that began at the start."""
+        """Return the models at the finish of a stage that began at the start."""
         chosen, last = complete(start, finish.path.chosen), complete(start, finish.state.parameters)
         return cls(chosen, last, *finish)
 
 
 def complete(model: Model, parameters: Float[Tensor, "run parameter"]) -> Model:
-    """The model with the parameters that a stage trained: all of its own, or those of its head."""
+    """Return the model with the parameters that a stage trained: all of its own, or those of its head."""
     head_alone = parameters.shape[1] < model.parameters.shape[1]
     return model.with_head(parameters) if head_alone else model.at(parameters)
 
@@ -62,7 +61,16 @@ def first_stage(
     *,
     progress: Progress = lambda done, total: None,
 ) -> Trained:
-    """The whole model trained by cross-entropy, from each seed's own start."""
+    """Train the whole model by cross-entropy, from each seed's own starting values.
+
+    Args:
+        architecture: The shape of the model.
+        table: The table.
+        split: The rows of each run.
+        seeds: The seed of each run.
+        schedule: How long and how fast to train.
+        progress: Called with the number of steps done, and of all steps.
+    """
     model = architecture.start(table, split.train, seeds)
     return Trained.of(model, train(ERM(), model, table, split, seeds, schedule, progress=progress))
 
@@ -80,7 +88,23 @@ def second_stage(
     progress: Progress = lambda done, total: None,
     keep: Callable[[Finish], None] = lambda finish: None,
 ) -> Trained:
-    """SCRAAN, Alg. 1, from the end of its first stage, folded by the rule."""
+    """Train the second stage of Alg. 1.
+
+    Args:
+        method: The method.
+        model: The model at the end of the first stage.
+        table: The table.
+        split: The rows of each run.
+        seeds: The seed of each run.
+        schedule: How long and how fast to train.
+        rule: The rule that chooses the point of each run.
+        resume: The finish of an interrupted stage, from which it continues.
+        progress: Called with the number of steps done, and of all steps.
+        keep: Called with the finish so far at the end of every epoch.
+
+    Returns:
+        The model that the rule chose, the last one, and the path.
+    """
     states = walk_second_stage(method, model, table, split, seeds, schedule, resume and resume.state)
     steps = 1 if isinstance(method, Refit) else count_steps(split, schedule)
     finish = fold(states, rule, steps, resume=resume, progress=progress, keep=keep)
@@ -97,7 +121,7 @@ def walk_second_stage(
     schedule: Schedule = Schedule(),
     resume: State | None = None,
 ) -> Iterator[State]:
-    """The states of the second stage: the method trains what its scope says.
+    """Yield the states of the second stage, in which the method trains the parameters of its scope.
 
     A fixed encoder is a table embedded once, without dropout: what is left to train is an ordinary model, and the
     states have its parameters. A method that refits takes one step, and has two states.
@@ -125,7 +149,7 @@ def _refit(
 
 @dataclass(frozen=True)
 class Candidate:
-    """One configuration of a method."""
+    """One configuration of a method: hyperparameters, learning rate and L2 penalty."""
 
     method: Method | Refit
     learning_rate: float
@@ -140,7 +164,7 @@ def run_pack(
     seeds: Sequence[int],
     schedule: Schedule = Schedule(),
 ) -> Iterator[State]:
-    """The states of the second stage of all candidates times the seeds, candidates outermost.
+    """Return the states of the second stage of all candidates times the seeds, candidates outermost.
 
     `start` and `split` have a run for each seed. The candidates' methods differ in numbers only (`alike`); their
     learning rates and penalties take the place of the schedule's. A state's parameters are of the whole model, or

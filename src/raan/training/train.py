@@ -17,8 +17,7 @@ from raan.fairness.rule import LAST, Rule
 from raan.methods.method import Memory, Method
 from raan.models.model import Model
 from raan.neighbourhood.pairs import as_setting
-from raan.training.decided import Path, Point, extend
-from raan.training.evaluate import Watch
+from raan.training.evaluate import Path, Point, Watch, extend
 from raan.training.update import Moments, Update
 
 Progress = Callable[[int, int], None]
@@ -27,24 +26,36 @@ Progress = Callable[[int, int], None]
 
 @dataclass(frozen=True)
 class Schedule:
-    """How long, how large, how fast, and how often to look at the validation rows."""
+    """How a stage trains, and how often the validation rows are evaluated.
+
+    Args:
+        epochs: The number of epochs.
+        batch_size: The number of rows in a batch, for each run.
+        learning_rate: The learning rate: one number, or one for each run.
+        update: The optimiser.
+        points_per_epoch: How often the validation rows are evaluated in an epoch.
+        first_epoch_points: The same for the first epoch; 0 if it does not differ.
+        l2: Half of it times the squared norm of the parameters joins the loss: one number, or one for each run.
+        watch_test: Whether test rows are evaluated too, for curves; no rule uses them.
+        thresholds: The number of common thresholds at which decisions are counted too.
+    """
 
     epochs: int = 10
     batch_size: int = 64
     learning_rate: float | Float[Tensor, "run"] = 1e-3
     update: Update = field(default_factory=Update)
     points_per_epoch: int = 4
-    first_epoch_points: int = 0  # in place of it in the first epoch; 0: the same there
-    l2: float | Float[Tensor, "run"] = 0.0  # half of it times the squared norm of the parameters joins the loss
-    watch_test: bool = False  # record the test rows' metrics too, for curves; no rule ever sees them
-    thresholds: int = 0  # common thresholds at which decisions are counted too, on validation and test rows
+    first_epoch_points: int = 0
+    l2: float | Float[Tensor, "run"] = 0.0
+    watch_test: bool = False
+    thresholds: int = 0
 
     def points_in(self, epoch: int) -> int:
-        """How often the validation rows are looked at in an epoch."""
+        """Return how often the validation rows are evaluated in an epoch."""
         return self.first_epoch_points if epoch == 0 and self.first_epoch_points else self.points_per_epoch
 
     def watch(self, model: Model, table: Table, split: Split) -> Watch:
-        """What looks at the rows, the model given being the reference."""
+        """Return what looks at the rows, the model given being the reference."""
         return Watch(model, table, split, self.watch_test, self.thresholds)
 
 
@@ -81,11 +92,19 @@ def walk(
     schedule: Schedule = Schedule(),
     resume: State | None = None,
 ) -> Iterator[State]:
-    """The states of training: before the first step, then after every part of an epoch that has a point.
+    """Train, and yield the state before the first step and after every part of an epoch that has a point.
 
-    A run whose loss or gradient is not finite stands still from there on; the others of its pack go on. With
-    `resume`, the state at the end of an epoch, come the states after it. Whoever takes no more states ends the
-    training. The memory of a state within an epoch is the loop's own, which goes on writing into it.
+    A run whose loss or gradient is not finite does not change from there on; the other runs continue. Training
+    ends when no more states are taken. The memory of a state within an epoch is overwritten by later steps.
+
+    Args:
+        method: The method, whose hyperparameters are numbers or tensors with one value for each run.
+        model: The model that training starts from.
+        table: The table.
+        split: The rows of each run.
+        seeds: The seed of each run.
+        schedule: How long and how fast to train.
+        resume: The state at the end of an epoch, from which training continues; states after it are yielded.
     """
     watch = schedule.watch(model, table, split)
     state = resume or begin(method, model, table, split, schedule)
@@ -113,14 +132,14 @@ def walk(
 
 
 def begin(method: Method, model: Model, table: Table, split: Split, schedule: Schedule) -> State:
-    """The state before the first step."""
+    """Return the state before the first step."""
     memory = method.prepare(model, table, split.train)
     start = schedule.watch(model, table, split)(0, model)
     return State(0, 0, model.parameters, schedule.update.start(model.parameters), memory, never(model), start)
 
 
 def never(model: Model) -> Int[Tensor, "run"]:
-    """The step at which each run failed, where none has."""
+    """Return the step at which each run failed, where none has."""
     return torch.full((len(model.parameters),), -1, device=model.parameters.device)
 
 
@@ -137,10 +156,22 @@ def train(
     progress: Progress = lambda done, total: None,
     keep: Callable[[Finish], None] = lambda finish: None,
 ) -> Finish:
-    """The state after the scheduled epochs, each run's path, and the parameters that the rule chose on it.
+    """Train for the scheduled epochs. A warning names the runs that diverged.
 
-    A warning names the runs that diverged. With `resume`, training goes on from there. `keep` is called with
-    what there is at the end of every epoch.
+    Args:
+        method: The method.
+        model: The model that training starts from.
+        table: The table.
+        split: The rows of each run.
+        seeds: The seed of each run.
+        schedule: How long and how fast to train.
+        rule: The rule that chooses the parameters of each run on its path.
+        resume: The finish of an interrupted training, from which it continues.
+        progress: Called with the number of steps done, and of all steps.
+        keep: Called with the finish so far at the end of every epoch.
+
+    Returns:
+        The last state, each run's path, and the parameters that the rule chose on it.
     """
     states = walk(method, model, table, split, seeds, schedule, resume and resume.state)
     finish = fold(states, rule, count_steps(split, schedule), resume=resume, progress=progress, keep=keep)
@@ -157,7 +188,7 @@ def fold(
     progress: Progress = lambda done, total: None,
     keep: Callable[[Finish], None] = lambda finish: None,
 ) -> Finish:
-    """The last of the states, the path through all of them, and the parameters that the rule likes best on it."""
+    """Return the last of the states, the path through all of them, and the best parameters under the rule."""
     finish = resume
     for state in states:
         before = finish.state.epoch if finish else 0
@@ -171,18 +202,18 @@ def fold(
 
 
 def count_steps(split: Split, schedule: Schedule) -> int:
-    """The steps of all epochs."""
+    """Return the number of steps of all epochs."""
     return schedule.epochs * -(-split.train.shape[1] // schedule.batch_size)
 
 
 def _edges(steps: int, points: int) -> list[tuple[int, int]]:
-    """Where the parts of an epoch begin and end: as many nearly equal ones as it has points."""
+    """Return where the parts of an epoch begin and end: as many nearly equal ones as it has points."""
     edges = [steps * point // points for point in range(points + 1)]
     return [(first, last) for first, last in pairwise(edges) if last > first]
 
 
 def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch], schedule: Schedule) -> State:
-    """The state after the batches: the hot path, free of synchronisation."""
+    """Return the state after the batches: the hot path, free of synchronisation."""
     step, memory, failed = state.step, state.memory, state.failed
     # The loop writes into parameters and moments of its own; the state it came from stays as it was.
     parameters, moments = state.parameters.clone(), state.moments.clone()
@@ -204,7 +235,7 @@ def _follow(state: State, method: Method, model: Model, stretch: Iterable[Batch]
 
 
 def read_rows(memory: Memory, batch: Batch) -> Memory:
-    """The memory with the batch's rows only."""
+    """Return the memory with the batch's rows only."""
     rows = memory.rows.shape[1]
     if not rows:
         return memory
@@ -212,7 +243,7 @@ def read_rows(memory: Memory, batch: Batch) -> Memory:
 
 
 def write_rows(memory: Memory, batch: Batch, after: Memory) -> Memory:
-    """The memory with the batch's rows overwritten in place: O(batch), whatever the table's size."""
+    """Return the memory with the batch's rows overwritten in place: O(batch), whatever the table's size."""
     rows = memory.rows.shape[1]
     if rows:
         where = flat_index(batch.row, rows).flatten()
@@ -221,7 +252,7 @@ def write_rows(memory: Memory, batch: Batch, after: Memory) -> Memory:
 
 
 def warn_failed(state: State, seeds: Sequence[int]) -> None:
-    """One warning that names the runs that diverged."""
+    """Warn once, with a message that names the runs that diverged."""
     failed = [
         f"run {run} (seed {seed}) at step {step}"
         for run, (seed, step) in enumerate(zip(seeds, state.failed.tolist(), strict=True))

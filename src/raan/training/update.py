@@ -25,13 +25,23 @@ class Moments(NamedTuple):
     steps: Float[Tensor, ""] | None = None  # taken so far, where that counts: in torch's Adam
 
     def clone(self) -> "Moments":
-        """The same numbers in memory of their own."""
+        """Return the same numbers in memory of their own."""
         return Moments(*(None if part is None else part.clone() for part in self))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
 class Update:
-    """Alg. 3: w after one step along G(w), SGD-style, Adam-style or AMSGrad; or torch's Adam."""
+    """Optimiser: Alg. 3 in the style of SGD, Adam or AMSGrad, or torch's Adam.
+
+    Args:
+        style: "sgd", "adam", "amsgrad" or "torch-adam".
+        first_decay: The decay rate of the first moment, eta_1.
+        second_decay: The decay rate of the second moment, eta_2.
+        epsilon: The number that is added to the second moment, inside the root but for "torch-adam".
+
+    Raises:
+        ValueError: The style is unknown.
+    """
 
     style: Style = "adam"
     first_decay: float = 0.9
@@ -44,7 +54,7 @@ class Update:
             raise ValueError(f'style is {self.style!r}; expected "sgd", "adam", "amsgrad" or "torch-adam"')
 
     def start(self, parameters: Float[Tensor, "*shape"]) -> Moments:
-        """The moments before the first step: zero."""
+        """Return the moments before the first step: zero."""
         steps = parameters.new_zeros(()) if self.style == "torch-adam" else None
         return Moments(torch.zeros_like(parameters), torch.zeros_like(parameters), steps)
 
@@ -55,7 +65,7 @@ class Update:
         moments: Moments,
         learning_rate: Float[Tensor, "*#shape"],
     ) -> tuple[Float[Tensor, "*shape"], Moments]:
-        """The parameters and moments after one step; those given stay as they are."""
+        """Return the parameters and moments after one step; those given stay as they are."""
         moved, moments = parameters.detach().clone(), moments.clone()
         self.move(moved, gradient, moments, learning_rate, torch.empty_like(moved))
         return moved, moments

@@ -96,15 +96,6 @@ def test_the_rows_of_an_environment_are_in_no_order() -> None:
     assert first_half == pytest.approx(0.5, abs=0.1)
 
 
-def test_each_row_knows_its_environment() -> None:
-    label, attribute = rows_of((30, 30, 30, 30))
-    drawn = environments(label, attribute, size=20)
-    code = drawn.code(120)
-    for number, rows in enumerate(drawn.rows):
-        assert sorted((code == number).nonzero()[:, 0].tolist()) == sorted(rows.tolist())
-    assert int((code == -1).sum()) == 120 - 60
-
-
 def test_the_rows_in_environments_make_a_table_that_names_them() -> None:
     label, attribute = rows_of((30, 30, 30, 30))
     whole = Table.of(torch.arange(120.0)[:, None], label, attribute)

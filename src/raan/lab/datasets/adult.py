@@ -68,7 +68,14 @@ def load_adult(
     Returns:
         The features, the label (0 or 1) and the sensitive features (words) of 45,222 people.
 
+    Raises:
+        ValueError: The attribute is unknown.
+        DataUnavailable: The files are neither on this machine nor can they be downloaded.
+
     Examples:
+        >>> from raan import FairFrontier
+        >>> from raan.data import load_adult
+        >>> from sklearn.linear_model import LogisticRegression
         >>> X, y, gender = load_adult()  # doctest: +SKIP
         >>> model = FairFrontier(LogisticRegression()).fit(X, y, sensitive_features=gender)  # doctest: +SKIP
     """

@@ -100,6 +100,13 @@ def celeba(
         images: a folder, a zip or an uncompressed tar archive; by default it is looked for beside the lists.
         label: the attribute to predict.
         attribute: the sensitive attribute.
+
+    Returns:
+        The images with label and attribute; `Celeba.embed` and `Celeba.table` make a table of them.
+
+    Raises:
+        DataUnavailable: The lists are not on this machine; the message says where to get them.
+        ValueError: An image is not in the lists, or a list has an unexpected value.
     """
     listed = require(ATTRIBUTE_LIST, path)
     parts = require(PARTITION_LIST, listed.parent)

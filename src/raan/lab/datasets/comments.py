@@ -112,6 +112,13 @@ def civil_comments(
         identity: "black", "muslim", "lgbtq" or "neurodiverse"; the last two are the maximum of several columns.
         threshold: the share of the raters that suffices.
         keep_unannotated: whether comments that nobody rated for identities are there, with the attribute -1.
+
+    Returns:
+        The comments with label and attribute; `Comments.table` makes a table of their embeddings.
+
+    Raises:
+        DataUnavailable: The file is not on this machine; the message says where to get it.
+        ValueError: The identity or the threshold is unknown, or the file lacks a column.
     """
     columns = _identity_columns(MENTIONED, identity)
     if not 0 < threshold <= 1:
@@ -143,6 +150,13 @@ def measuring_hate_speech(path: str | Path | None = None, *, identity: str = "bl
             for each annotator: hatespeech 0, 1 or 2, where 1 is unclear and left out, and the first clear answer
             is the label), as CSV or parquet, or the folder of either.
         identity: "black", "muslim", "lgbtq" or "neurodiverse".
+
+    Returns:
+        The comments with label, attribute and, if there is one, embedding.
+
+    Raises:
+        DataUnavailable: The file is not on this machine; the message says where to get it.
+        ValueError: The identity is unknown, or the file lacks a column.
     """
     columns = _identity_columns(TARGETED, identity)
     where = require(CATALOGUE["measuring_hate_speech"].files[0], path)

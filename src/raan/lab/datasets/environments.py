@@ -33,13 +33,6 @@ class Environments:
         """The number of rows of each environment."""
         return self.rows.shape[1]
 
-    def code(self, rows: int) -> Int[Tensor, "row"]:
-        """Return the environment of each row of a table with so many rows, -1 for rows in none."""
-        code = torch.full((rows,), UNKNOWN)
-        for number, chosen in enumerate(self.rows):
-            code[chosen] = number
-        return code
-
     def take(self, table: Table) -> Table:
         """Return the table's rows that are in an environment, one environment after the other."""
         rows = self.rows.flatten()
@@ -72,8 +65,18 @@ def environments(
         size: the number of rows of each environment, which is even; by default the largest possible one.
         seed: determines the rows.
 
+    Returns:
+        The rows of each environment.
+
     Raises:
         ValueError: if a (label, attribute) cell has too few rows; the message states the largest possible size.
+
+    Examples:
+        >>> import torch
+        >>> from raan.data import environments
+        >>> label, attribute = torch.arange(400) % 2, torch.arange(400) // 2 % 2
+        >>> environments(label, attribute, size=40).rows.shape
+        torch.Size([3, 40])
     """
     _check(label, attribute, switch_probability, size)
     # Each cell's rows, in the seed's order.

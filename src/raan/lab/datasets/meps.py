@@ -68,6 +68,13 @@ def meps(
         check: whether to refuse files whose numbers of rows, of people with ten or more visits and of White people
             are not those of the published split.
         progress: called with the bytes downloaded so far and their total.
+
+    Returns:
+        A table of 15,730 rows; the label is ten or more visits, the attribute is White or Non-White.
+
+    Raises:
+        ValueError: The files are incomplete or were changed.
+        DataUnavailable: The files are neither on this machine nor can they be downloaded.
     """
     given = None if path is None else Path(path).expanduser()
     folder = given.parent if given is not None and given.is_file() else given

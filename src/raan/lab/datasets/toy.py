@@ -26,6 +26,17 @@ def toy(rows: int = 800, seed: int = 0, bias: float = 0.88) -> Table:
         rows: the number of points.
         seed: determines the order and the noise.
         bias: the correlation of shape and colour, between -1 and 1.
+
+    Returns:
+        A table of two features; the label is the shape and the attribute is the colour.
+
+    Raises:
+        ValueError: The bias is out of its range, or there are too few rows for all four cells.
+
+    Examples:
+        >>> from raan.data import toy
+        >>> print(toy(rows=200, bias=0.5))
+        Table(toy: 200 rows × 2 features, 2 classes, 2 attribute values)
     """
     if not -1 < bias < 1:
         raise ValueError(f"bias is {bias}; expected a correlation between -1 and 1, neither included")

@@ -5,18 +5,15 @@ from raan.errors import needing
 with needing("raan.methods"):
     from raan.data.batches import Sampling
     from raan.lab.methods.adversarial import Adversarial
-    from raan.lab.methods.common_threshold import CommonThreshold
+    from raan.lab.methods.decisions import CommonThreshold, NetworkFrontier
     from raan.lab.methods.dfr import DFR
-    from raan.lab.methods.eor import EOR, GapPenalty
     from raan.lab.methods.group_dro import GroupDRO
-    from raan.lab.methods.hsic import HSIC
     from raan.lab.methods.irm import IRM
-    from raan.lab.methods.network_frontier import NetworkFrontier
+    from raan.lab.methods.penalties import EOR, HSIC, GapPenalty
     from raan.lab.methods.rnf import RNF
-    from raan.methods.erm import ERM
+    from raan.methods.erm import ERM, GroupWeights, Reweighing
     from raan.methods.method import GroupUse, Memory, Method, Refit, Scope, grid, stack
     from raan.methods.raan import RAAN, FixedAffinities
-    from raan.methods.weighted import GroupWeights, Reweighing
 
 METHODS: dict[str, Method | Refit] = {
     # The paper's.
@@ -40,7 +37,7 @@ METHODS: dict[str, Method | Refit] = {
     # What needs the first stage only.
     "Plain + threshold": CommonThreshold(),
     "FairFrontier": NetworkFrontier(),
-    # Rivals.
+    # Other baselines.
     "Reweighing": Reweighing(),
     "DFR": DFR(),
     "HSIC": HSIC(),

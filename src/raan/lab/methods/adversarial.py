@@ -1,7 +1,6 @@
 """Adversarial debiasing (Zhang et al. 2018): an adversary must not predict the attribute from the prediction."""
 
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from jaxtyping import Float, Int
@@ -10,19 +9,22 @@ from torch.nn.functional import normalize
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.lab.methods.eor import NOTIONS, Notion
+from raan.lab.methods.penalties import NOTIONS, Notion
 from raan.methods.method import (
     Memory,
     Method,
     Part,
     Scope,
+    as_setting,
     check_attribute,
     check_choice,
     cross_entropy,
     hyperparameter,
+    membership,
     no_memory,
+    weighted_mean,
+    with_gradient,
 )
-from raan.methods.terms import as_setting, membership, weighted_mean, with_gradient
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Setting
 
@@ -33,6 +35,12 @@ class Adversarial(Method):
 
     g_P and g_A are the gradients of the predictor's and the adversary's loss with respect to the predictor's
     weights. The adversary sees the probabilities (DP), or the probabilities and the label (EO).
+
+    Args:
+        notion: "DP" for demographic parity or "EO" for equalized odds.
+        weight: The weight of the adversary's gradient.
+        adversary_rate: The learning rate of the adversary.
+        scope: The parameters that are trained.
     """
 
     notion: Notion = "DP"
@@ -51,7 +59,7 @@ class Adversarial(Method):
         return ("encoder",) if self.scope is Scope.MODEL else ("head",)
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
-        """A run: the adversary's weights and their first and second moments."""
+        """Return the memory: for each run, the adversary's weights and their first and second moments."""
         check_attribute(self, table)
         inputs = table.classes ** (1 if self.notion == "DP" else 2)
         start = model.parameters.new_zeros(len(model.parameters), 1 + (inputs + 1) * table.attributes)
@@ -70,8 +78,12 @@ class Adversarial(Method):
         hurt, own = torch.autograd.grad(guess.sum(), [leaf, adversary])
         turned = without_projection(predictor_gradient, hurt, model.encoder.sizes + model.head.sizes)
         gradient = turned - as_setting(self.weight, hurt)[..., None] * hurt
-        stepped = _adam(_State(adversary.detach(), *moments), own, as_setting(self.adversary_rate, own)[..., None])
-        return with_gradient(value, model.parameters, gradient), memory._replace(whole=torch.cat(stepped, dim=1))
+        # One step of the adversary, Adam-style as in Alg. 3.
+        first, second = moments[0].lerp(own, 0.1), moments[1].lerp(own.square(), 0.001)
+        rate = as_setting(self.adversary_rate, own)[..., None]
+        moved = adversary.detach() - rate * first / (second + 1e-8).sqrt()
+        whole = torch.cat([moved, first, second], dim=1)
+        return with_gradient(value, model.parameters, gradient), memory._replace(whole=whole)
 
 
 def adversary_loss(
@@ -80,7 +92,7 @@ def adversary_loss(
     batch: Batch,
     notion: Notion,
 ) -> Float[Tensor, "run"]:
-    """The adversary's mean cross-entropy in guessing the attribute, where that is known.
+    """Return the adversary's mean cross-entropy in guessing the attribute, where that is known.
 
     It is linear over s = softmax((1 + |c|) logit), Zhang's input, and for EO over s within each label.
     """
@@ -106,18 +118,3 @@ def without_projection(
         unit = normalize(along, dim=1, eps=torch.finfo(along.dtype).tiny)
         parts.append(part - (part * unit).sum(1, keepdim=True) * unit)
     return torch.cat(parts, dim=1)
-
-
-class _State(NamedTuple):
-    """The adversary's weights and what Adam carries for them."""
-
-    weights: Float[Tensor, "run weight"]
-    first: Float[Tensor, "run weight"]
-    second: Float[Tensor, "run weight"]
-
-
-def _adam(state: _State, gradient: Float[Tensor, "run weight"], rate: Float[Tensor, "*#run 1"]) -> _State:
-    """One step of the adversary, Adam-style as in Alg. 3."""
-    first = state.first.lerp(gradient, 0.1)
-    second = state.second.lerp(gradient.square(), 0.001)
-    return _State(state.weights - rate * first / (second + 1e-8).sqrt(), first, second)

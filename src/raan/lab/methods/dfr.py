@@ -30,6 +30,9 @@ class DFR(Refit):
     """The last layer as the mean of L1 logistic regressions on equally many rows of each (class, attribute) cell.
 
     Its rows are the last of each run's training rows, which a first stage on `first_split` has not seen.
+
+    Args:
+        inverse_penalty: The inverse of the L1 penalty, C in scikit-learn.
     """
 
     inverse_penalty: Setting = hyperparameter(1.0, grid=(1.0, 0.7, 0.3, 0.1, 0.07, 0.03, 0.01))  # C
@@ -40,38 +43,39 @@ class DFR(Refit):
         return Scope.HEAD
 
     def first_split(self, split: Split) -> Split:
-        """The split for a first stage that leaves DFR's rows alone."""
+        """Return the split for a first stage that leaves DFR's rows alone."""
         return split._replace(train=split.train[:, : -_held_out(split)])
 
     def refit(self, model: Model, table: Table, split: Split, seeds: Sequence[int]) -> Model:
-        """The model with its last layer fitted anew."""
+        """Return the model with its last layer fitted anew."""
         rows = split.train[:, -_held_out(split) :]
-        inputs = _last_inputs(model, table, rows).double()
+        # What the last layer gets of the rows: the signal after the layers before it.
+        before = Stack(model.head.widths[:-1])
+        trimmed = model.parameters[:, : sum(model.encoder.sizes + before.sizes)]
+        signal = outputs(replace(model, head=before, parameters=trimmed), table, rows).logit
+        inputs = (signal.relu() if before.sizes else signal).double()
         penalties = torch.as_tensor(self.inverse_penalty, dtype=torch.float64).expand(len(rows)).tolist()
-        layers = [
-            _last_layer(features, table.label[chosen], draw_balanced(table, chosen, seed), table.classes, penalty)
-            for features, chosen, seed, penalty in zip(inputs, rows, seeds, penalties, strict=True)
-        ]
+        layers = []
+        for features, chosen, seed, penalty in zip(inputs, rows, seeds, penalties, strict=True):
+            centre, spread = features.mean(0), features.std(0, correction=0)
+            spread = torch.where(spread > 0, spread, 1)
+            draws = draw_balanced(table, chosen, seed)
+            standard = (features - centre) / spread
+            weight, bias = l1_logistic(standard[draws], table.label[chosen][draws], table.classes, penalty)
+            # The mean of the refits, as the layer keeps it, for features that are not standardised.
+            weight, bias = weight.mean(0) / spread.unsqueeze(-1), bias.mean(0)
+            layers.append(torch.cat([weight.flatten(), bias - centre @ weight]))
         last = torch.stack(layers).to(model.parameters)
         return model.at(torch.cat([model.parameters[:, : -last.shape[1]], last], dim=1))
 
 
 def _held_out(split: Split) -> int:
-    """How many rows of each run are DFR's."""
+    """Return how many rows of each run are DFR's."""
     return max(1, round(HELD_OUT * split.train.shape[1]))
 
 
-def _last_inputs(model: Model, table: Table, rows: Int[Tensor, "run row"]) -> Float[Tensor, "run row width"]:
-    """What the last layer sees of the rows."""
-    before = Stack(model.head.widths[:-1])
-    size = sum(model.encoder.sizes + before.sizes)
-    trimmed = replace(model, head=before, parameters=model.parameters[:, :size])
-    signal = outputs(trimmed, table, rows).logit
-    return signal.relu() if before.sizes else signal
-
-
 def draw_balanced(table: Table, rows: Int[Tensor, "row"], seed: int) -> Int[Tensor, "refit draw"]:
-    """For each refit, positions of as many rows of every cell as the smallest cell has."""
+    """Draw for each refit the positions of as many rows of every cell as the smallest cell has."""
     label, attribute = table.label[rows].numpy(force=True), table.attribute[rows].numpy(force=True)
     cells = [
         members
@@ -84,22 +88,6 @@ def draw_balanced(table: Table, rows: Int[Tensor, "row"], seed: int) -> Int[Tens
     share, rng = min(map(len, cells)), stream(seed, "dfr")
     draws = [np.concatenate([rng.permutation(cell)[:share] for cell in cells]) for _ in range(REFITS)]
     return torch.from_numpy(np.stack(draws)).to(rows.device)
-
-
-def _last_layer(
-    features: Float[Tensor, "row width"],
-    label: Int[Tensor, "row"],
-    draws: Int[Tensor, "refit draw"],
-    classes: int,
-    inverse_penalty: float,
-) -> Float[Tensor, "size"]:
-    """Weight and bias of the mean of the refits, as the layer keeps them, for features as they come."""
-    centre, spread = features.mean(0), features.std(0, correction=0)
-    spread = torch.where(spread > 0, spread, 1)
-    standard = (features - centre) / spread
-    weight, bias = l1_logistic(standard[draws], label[draws], classes, inverse_penalty)
-    weight, bias = weight.mean(0) / spread.unsqueeze(-1), bias.mean(0)
-    return torch.cat([weight.flatten(), bias - centre @ weight])
 
 
 def l1_logistic(

@@ -7,15 +7,32 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import GroupUse, Memory, Method, Scope, cross_entropy, hyperparameter, no_memory
-from raan.methods.terms import as_setting, membership, same
+from raan.methods.method import (
+    GroupUse,
+    Memory,
+    Method,
+    Scope,
+    as_setting,
+    cross_entropy,
+    hyperparameter,
+    membership,
+    no_memory,
+    same,
+)
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Setting
 
 
 @dataclass(frozen=True)
 class IRM(Method):
-    """The environments' mean risk, and the squares of their risks' slopes in a multiplier of the logits."""
+    """IRMv1: the environments' mean risk, with a penalty on the squared slopes of their risks.
+
+    The slope is the derivative with respect to a multiplier of the logits.
+
+    Args:
+        weight: The weight of the penalty.
+        scope: The parameters that are trained.
+    """
 
     weight: Setting = hyperparameter(10.0, grid=(1.0, 10.0, 100.0, 1000.0))  # ours: the paper names none
     scope: Scope = Scope.MODEL
@@ -35,7 +52,7 @@ class IRM(Method):
         return no_memory(model)
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
-        """The mean risk over the batch's environments plus weight times their mean squared slope."""
+        """Return the mean risk over the batch's environments plus weight times their mean squared slope."""
         if batch.environment is None:
             raise ValueError("IRM needs environments, and the batch has none")
         logit = model(batch.features, batch.keep).logit

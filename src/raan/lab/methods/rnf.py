@@ -8,8 +8,7 @@ from torch import Tensor
 
 from raan.data.batches import Batch
 from raan.data.table import Table
-from raan.methods.method import Memory, Method, Scope, hyperparameter, no_memory
-from raan.methods.terms import as_setting, same, weighted_mean
+from raan.methods.method import Memory, Method, Scope, as_setting, hyperparameter, no_memory, same, weighted_mean
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Setting
 from raan.neighbourhood.pairs import neighbours
@@ -26,6 +25,10 @@ class RNF(Method):
     """The head at the middle of a pair learns the pair's mean soft label, and to answer alike all along the pair.
 
     A pair: the same label, different attributes. Soft labels: the first stage's softmax at a temperature.
+
+    Args:
+        smoothness: The weight of the penalty on differences along the pair, alpha'.
+        temperature: The temperature of the teacher's softmax, at least 1.
     """
 
     smoothness: Setting = hyperparameter(2e-4, grid=(0.0, 1e-4, 2e-4, 3e-4, 4e-4))  # alpha'; Du et al.: 0.035
@@ -37,19 +40,15 @@ class RNF(Method):
         return Scope.HEAD
 
     def prepare(self, model: Model, table: Table, train: Int[Tensor, "run row"]) -> Memory:
-        """A run: the teacher's parameters."""
+        """Return the memory: for each run, the teacher's parameters."""
         return no_memory(model)._replace(whole=model.parameters.detach().clone())
-
-    def attribute(self, model: Model, batch: Batch, memory: Memory) -> Int[Tensor, "run batch"]:
-        """The difference between the two of a pair."""
-        return batch.attribute
 
     def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
         """Squared error of the neutral answer plus smoothness times L1 along the pair; the mean over the pairs."""
-        teacher = model.at(memory.whole[:, : model.parameters.shape[1]])
+        teacher = model.at(memory.whole)
         warmth = as_setting(self.temperature, batch.features)[..., None, None]
         soft_label = (teacher(batch.features).logit / warmth).softmax(-1)
-        partner = partners(batch.label, self.attribute(model, batch, memory), batch.row).to(soft_label)
+        partner = partners(batch.label, batch.attribute, batch.row).to(soft_label)
         embedding = model(batch.features, batch.keep).embedding
         neutral, *others = _answers(model, embedding, partner @ embedding, batch.keep)
         error = (neutral - (soft_label + partner @ soft_label) / 2).square().mean(-1)
@@ -64,7 +63,7 @@ def _answers(
     second: Float[Tensor, "run batch dim"],
     keep: Float[Tensor, "run batch unit"] | None,
 ) -> tuple[Float[Tensor, "run batch label"], ...]:
-    """The head's probabilities at each mixture of the pairs, under one and the same dropout."""
+    """Return the head's probabilities at each mixture of the pairs, under one and the same dropout."""
     mixed = torch.cat([share * first + (1 - share) * second for share in MIXTURES], dim=1)
     if keep is not None:
         keep = keep[..., model.encoder.units :].repeat(1, len(MIXTURES), 1)
@@ -74,7 +73,7 @@ def _answers(
 def partners(
     label: Int[Tensor, "*lead row"], attribute: Int[Tensor, "*lead row"], row: Int[Tensor, "*lead row"]
 ) -> Float[Tensor, "*lead row row"]:
-    """For each sample a one at one of its neighbours in the batch, else zeros; whatever the batch's order.
+    """Return for each sample a one at one of its neighbours in the batch, else zeros; whatever the batch's order.
 
     The first of a cell takes its first neighbour, the second its second, and so on round and round, in an
     arbitrary but fixed order of the rows.

@@ -1,4 +1,4 @@
-"""Finished runs as records of counts, and the files that hold them.
+"""Finished runs as records of counts, and the files that hold them and their explanation.
 
 A results file has one line of JSON for each run. While a study is going on, each finished pack is a shard, a small
 file of the same kind in the folder `NAME.jsonl.parts` beside it, so that an interrupted study resumes.
@@ -20,7 +20,7 @@ import numpy as np
 from jaxtyping import Float, Int
 
 from raan.fairness.metrics import Metrics, metrics
-from raan.io.files import Locked, check_space, lock, write_bytes
+from raan.io.files import Locked, check_space, digest, lock, write_bytes
 
 SPACE = 2**16
 """Bytes that the disk must have free before anything is trained."""
@@ -112,8 +112,8 @@ def parse_line(line: bytes | str, where: str) -> Record:
     try:
         content = unpack_counts(json.loads(line))
         content = {"threshold": [], "switched": [], **content}
-        check_shape(content, SHAPE, "the line")
         record = Record(**{name: content[name] for name in NAMES})
+        _check_kinds(record)
         _check_path(record)
         return record
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -161,95 +161,58 @@ def unpack_counts(content: Mapping[str, Any]) -> dict[str, Any]:
 def _check_path(record: Record) -> None:
     """Raise a ValueError if the parts of a record do not fit together."""
     points = len(record.step)
-    if not points == len(record.validation) == len(record.test) > 0:
-        lengths = f"{points} steps, {len(record.validation)} and {len(record.test)} counts"
-        raise ValueError(f"the path has {lengths}; expected as many of each, at least one")
+    if not points:
+        raise ValueError("step is empty; expected at least one point")
     for name in OPTIONAL:
         if len(getattr(record, name)) not in (0, points):
             raise ValueError(f"{len(getattr(record, name))} {name} for {points} steps; expected as many, or none")
-    cells = len(record.classes) ** 2 * (len(record.attributes) + 1)
-    for part in PARTS:
-        counts = np.array(getattr(record, part))
-        if counts.shape != (points, cells) or counts.min(initial=0) < 0:
+    cells = len(record.classes) * (len(record.attributes) + 1)
+    shapes = {"step": (points,), **{part: (points, cells * len(record.classes)) for part in PARTS}}
+    if record.switched:
+        shapes["switched"] = (points, cells)
+    for name, shape in shapes.items():
+        numbers = _as_array(getattr(record, name), len(shape))
+        if numbers is None or numbers.shape != shape or numbers.min() < 0:
             names = f"{len(record.classes)} classes and {len(record.attributes)} attribute values"
-            raise ValueError(f"{part} has shape {counts.shape}; expected {cells} whole numbers, for {names}")
+            expected = f"{shape[-1]} whole numbers" + (
+                f" for each of {points} points, for {names}" * (len(shape) > 1)
+            )
+            raise ValueError(f"{name} is {str(getattr(record, name))[:60]}; expected {expected}")
 
-
-SHAPE: dict[str, Any] = {
-    **dict.fromkeys(("run", "study", "data", "method", "style", "data_hash"), str),
-    **dict.fromkeys(("hyperparameters", "configuration", "versions"), dict),
-    **{name: [str] for name in ("classes", "attributes")},
-    **{name: [[int]] for name in ("validation", "test", "switched")},
-    "threshold": [(float, None)],
-    "step": [int],
-    "seed": int,
-    "diverged": (int, None),
-}
-"""The shape of a record, for `check_shape`."""
 
 KINDS = {
-    str: ("text", "text"),
-    dict: ("a dict", "dicts"),
-    int: ("a whole number", "whole numbers"),
-    float: ("a number", "numbers"),
+    **dict.fromkeys(("run", "study", "data", "method", "style", "data_hash"), (str, "text")),
+    **dict.fromkeys(("hyperparameters", "configuration", "versions"), (dict, "a dict")),
+    **dict.fromkeys(("classes", "attributes", "threshold"), (list, "a list")),
+    **dict.fromkeys(("step", *PARTS, "switched"), (list, "a list")),  # of whole numbers: see `_check_path`
+    "seed": (int, "a whole number"),
+    "diverged": (int | None, "a whole number"),
 }
+"""The type of each part of a record, and how messages call it."""
 
 
-def check_shape(value: Any, shape: Any, where: str) -> None:
-    """Check a value of JSON, from a file that nobody need trust.
-
-    Args:
-        value: What was read.
-        shape: A type; a pair of a type and None, for a value that may be null; a list of one shape, for a list of
-            any length; or a dict of shapes by key, for an object that has at least these keys.
-        where: What the value is, for errors.
-
-    Raises:
-        ValueError: The value has another shape.
-    """
-    if isinstance(shape, dict) and isinstance(value, dict):
-        for key, part in shape.items():
-            if key not in value:
-                raise ValueError(f"{key!r} is missing in {where}")
-            check_shape(value[key], part, key)
-    elif isinstance(shape, list) and isinstance(shape[0], dict) and isinstance(value, list):
-        for each in value:
-            check_shape(each, shape[0], where)
-    elif not _has_shape(value, shape):
-        raise ValueError(f"{where} is {str(value)[:60]}; expected {_name_shape(shape)}")
-
-
-def _has_shape(value: Any, shape: Any) -> bool:
-    """Return whether a value has a shape without dicts of shapes."""
-    if isinstance(shape, tuple):
-        return value is None or _has_shape(value, shape[0])
-    if shape in ([int], [[int]]):  # the long ones
-        return _as_array(value, 1 if shape == [int] else 2) is not None
-    if isinstance(shape, list):
-        return isinstance(value, list) and all(_has_shape(each, shape[0]) for each in value)
-    if shape in (int, float):
-        numbers = int if shape is int else (int, float)
-        return isinstance(value, numbers) and not isinstance(value, bool) and abs(value) < 2**63
-    return not isinstance(shape, dict) and isinstance(value, shape)
-
-
-def _name_shape(shape: Any, several: bool = False) -> str:
-    """Describe a shape, or several values of it, in words."""
-    if isinstance(shape, list):
-        return f"{'lists' if several else 'a list'} of {_name_shape(shape[0], True)}"
-    if isinstance(shape, tuple):
-        return f"{_name_shape(shape[0], several)} or null"
-    return KINDS[dict if isinstance(shape, dict) else shape][several]
+def _check_kinds(record: Record) -> None:
+    """Raise a ValueError if a part of a record has another type."""
+    for name, (kind, called) in KINDS.items():
+        value = getattr(record, name)
+        if not isinstance(value, kind) or isinstance(value, bool) or (isinstance(value, int) and value >= 2**63):
+            raise ValueError(f"{name} is {str(value)[:60]}; expected {called}")
+    names, thresholds = (
+        [*record.classes, *record.attributes],
+        [each for each in record.threshold if each is not None],
+    )
+    for several, kind, called in ((names, str, "text"), (thresholds, int | float, "numbers")):
+        if not all(isinstance(each, kind) for each in several):
+            raise ValueError(f"classes, attributes or threshold are {str(several)[:60]}; expected {called}")
 
 
 def _as_array(value: Any, dimensions: int) -> Int[np.ndarray, "..."] | None:
-    """Turn lists of whole numbers, equally long, into an array; None if the value is something else."""
+    """Convert lists of whole numbers, equally long, to an array; return None if the value is something else."""
     try:
         array = np.asarray(value)
     except ValueError:
         return None
-    whole = isinstance(value, list) and array.dtype.kind == "i" and array.ndim == dimensions
-    return array if whole else np.zeros((0,) * dimensions, dtype=np.int64) if value == [] else None
+    return array if array.dtype.kind == "i" and array.ndim == dimensions else None
 
 
 # Files.
@@ -339,6 +302,34 @@ def shards_of(path: Path) -> Path:
     return path.with_name(path.name.removesuffix(".gz") + ".parts")
 
 
+# The explanation, a file beside a results file.
+
+
 def explanation_of(path: Path) -> Path:
     """Return the explanation of a results file: NAME.explain.json beside NAME.jsonl or NAME.jsonl.gz."""
     return path.with_name(path.name.removesuffix(".gz").removesuffix(".jsonl") + ".explain.json")
+
+
+def format_explanation(content: Mapping[str, Any]) -> str:
+    """Format an explanation as JSON that states its format and its own checksum."""
+    whole = {"format": 1, **content}
+    return _dump({**whole, "checksum": digest(_dump(whole).encode())})
+
+
+def parse_explanation(text: bytes) -> dict[str, Any]:
+    """Parse an explanation, which states its own checksum.
+
+    Raises:
+        ValueError: The text is no explanation, or is damaged.
+    """
+    found = json.loads(text.decode())
+    if not isinstance(found, dict) or found.get("format") != 1:
+        raise ValueError("its format is unknown; expected 1")
+    content: dict[str, Any] = {key: value for key, value in found.items() if key != "checksum"}
+    if found.get("checksum") != digest(_dump(content).encode()):
+        raise ValueError("it is damaged: its content does not have the checksum that it states")
+    return content
+
+
+def _dump(content: Mapping[str, Any]) -> str:
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)

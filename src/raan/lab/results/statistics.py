@@ -1,14 +1,15 @@
-"""Statistics over seeds: means, standard deviations, t-intervals and paired t-tests."""
+"""Statistics over seeds: means, t-intervals and paired t-tests, of numbers and of what a rule selects."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, stdev
-from typing import Any
 
 import numpy as np
 from jaxtyping import Float
 from scipy.stats import t as student  # type: ignore[import-untyped]
+
+from raan.fairness.measures import Measure
+from raan.lab.results.summary import Choice, Comparison
 
 LEVEL = 0.95
 
@@ -72,11 +73,63 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return corrected
 
 
-def summarise(values: Sequence[float], digits: int) -> dict[str, Any]:
-    """Round mean, sample standard deviation and the numbers themselves; a single seed has no deviation."""
-    deviation = round(stdev(values), digits) if len(values) > 1 else None
+# Of what a rule selects.
+
+
+def level(choice: Choice, measure: Measure) -> Estimate:
+    """Estimate a measure on test rows."""
+    return estimate(measure.of(choice.test))
+
+
+def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], np.ndarray]) -> Difference:
+    """Compare a measure, [seed], over the seeds that both have."""
+    common = [seed for seed in ours.seeds if seed in theirs.seeds]
+    left, right = (measure(side)[[side.seeds.index(seed) for seed in common]] for side in (ours, theirs))
+    return difference(left, right)
+
+
+def shift(ours: Choice, theirs: Choice, measure: Measure) -> Difference:
+    """Compare a measure on test rows."""
+    return paired(ours, theirs, lambda choice: measure.of(choice.test))
+
+
+def lost(comparison: Comparison, choice: Choice, part: str = "test") -> Estimate:
+    """Estimate the accuracy that the choice loses against plain training, on "test" or "validation" rows."""
+    return paired(comparison.start, choice, lambda each: np.asarray(getattr(each, part).accuracy)).estimate
+
+
+def against_others(comparison: Comparison, method: str) -> dict[str, Difference]:
+    """Compare the method's aim with that of every other."""
+    ours = comparison.chosen[method]
     return {
-        "mean": round(fmean(values), digits),
-        "sd": deviation,
-        "values": [round(value, digits) for value in values],
+        other: shift(ours, choice, comparison.aim)
+        for other, choice in comparison.chosen.items()
+        if other != method
     }
+
+
+def corrected(several: Mapping[str, Difference]) -> dict[str, float]:
+    """Return the p-values of several differences, corrected for their number by Holm's rule."""
+    return dict(zip(several, holm([each.p_value for each in several.values()]), strict=True))
+
+
+def best(comparison: Comparison, methods: Sequence[str], part: str = "test") -> str | None:
+    """Return the method with the best mean of the aim on "test" or "validation" rows; undefined is never best."""
+    aim, chosen = comparison.aim, comparison.chosen
+    means = {method: aim.gain(float(aim.of(getattr(chosen[method], part)).mean())) for method in methods}
+    defined = {method: mean for method, mean in means.items() if not math.isnan(mean)}
+    return max(defined, key=defined.__getitem__) if defined else None
+
+
+def cell_rows(comparison: Comparison, part: str) -> Float[np.ndarray, "seed label attribute"]:
+    """Return the number of "validation" or "test" rows of each class and attribute value, for each seed."""
+    paths = next(iter(comparison.methods.values()))
+    return np.asarray(getattr(paths, part)[0, 0].sum(-1)[..., :-1])
+
+
+def group_changes(comparison: Comparison, method: str) -> Iterator[tuple[str, str, Difference]]:
+    """Yield each class and attribute value with the change of its accuracy against the baseline."""
+    ours, theirs = comparison.chosen[method], comparison.baseline
+    for i, label in enumerate(comparison.classes):
+        for j, attribute in enumerate(comparison.attributes):
+            yield label, attribute, paired(ours, theirs, lambda it: it.group[:, i, j])  # noqa: B023

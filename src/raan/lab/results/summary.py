@@ -10,12 +10,14 @@ from typing import Any, Literal
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.fairness.aims import AIMS, Measure
+from raan.fairness.measures import AIMS, Measure
 from raan.fairness.metrics import Metrics, accuracy, group_accuracy, metrics
 from raan.fairness.rule import BUDGETS, CONFIDENCE, TOLERANCE, Rule, margin_of, paired_errors
 from raan.lab.datasets.description import DESCRIPTIONS
 from raan.lab.results.records import Record
-from raan.lab.results.statistics import Difference, difference
+
+AttributeUse = Literal["input", "unseen"]
+"""Whether the attribute is a feature of the models."""
 
 BASELINES = ("Vanilla", "Boosting", "Logistic")
 """The methods that ignore groups, one for each kind of model: others of the kind are compared with them."""
@@ -63,7 +65,10 @@ class Choice:
 
 @dataclass(frozen=True, eq=False)
 class Comparison:
-    """The methods that were run on one data set in one style."""
+    """The methods that were run on one data set in one style, and what a rule selects for each of them.
+
+    Methods are compared with the plain one under the same rule; without one, with plain training, where all start.
+    """
 
     data: str
     style: str
@@ -74,6 +79,46 @@ class Comparison:
     methods: Mapping[str, Paths]
     unfinished: tuple[str, ...]  # methods without any seed that all of their candidates have
     records: tuple[Record, ...]
+
+    @property
+    def name(self) -> str:
+        """The data set, and the style if there is one."""
+        return ", ".join(filter(None, (self.data, self.style)))
+
+    @property
+    def aim(self) -> Measure:
+        """What the rule asks for."""
+        return self.rule.goal
+
+    @cached_property
+    def start(self) -> Choice:
+        """The end of plain training, where all methods start."""
+        return start(next(iter(self.methods.values())))
+
+    @cached_property
+    def chosen(self) -> dict[str, Choice]:
+        """What the rule selects for each method."""
+        return {method: choose(paths, self.rule) for method, paths in self.methods.items()}
+
+    @property
+    def against(self) -> str:
+        """The name of what the methods are compared with."""
+        return self.plain or "plain training"
+
+    @property
+    def baseline(self) -> Choice:
+        """What the methods are compared with."""
+        return self.chosen[self.plain] if self.plain else self.start
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The methods without the baseline."""
+        return tuple(method for method in self.methods if method != self.against)
+
+    @property
+    def attribute_use(self) -> AttributeUse | None:
+        """Whether the attribute is a feature of the models; None if that is not known."""
+        return find_attribute_use(self.records)
 
 
 def comparisons(records: Sequence[Record], rule: Rule = Rule()) -> list[Comparison]:
@@ -187,13 +232,6 @@ def _measure_choice(paths: Paths, candidate: Int[np.ndarray, "seed"], point: Int
     return Choice(paths.seeds, candidate, point, metrics(validation), metrics(test), group_accuracy(test))
 
 
-def baseline(comparison: Comparison) -> tuple[str, Choice]:
-    """Return what others are compared with: a plain method under the same rule, or else plain training."""
-    if comparison.plain is not None:
-        return comparison.plain, choose(comparison.methods[comparison.plain], comparison.rule)
-    return "plain training", start(next(iter(comparison.methods.values())))
-
-
 def plain_method(records: Sequence[Record]) -> str | None:
     """Return the name, in the study, of the method that ignores groups; None if there is none, or no single one.
 
@@ -205,13 +243,6 @@ def plain_method(records: Sequence[Record]) -> str | None:
         if known in called or len(called) == 1:
             return known if known in called else called[0]
     return None
-
-
-def paired(ours: Choice, theirs: Choice, measure: Callable[[Choice], np.ndarray]) -> Difference:
-    """Return the difference of a measure, [seed], over the seeds that both have."""
-    common = [seed for seed in ours.seeds if seed in theirs.seeds]
-    left, right = (measure(side)[[side.seeds.index(seed) for seed in common]] for side in (ours, theirs))
-    return difference(left, right)
 
 
 def varying(candidates: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -239,6 +270,11 @@ def distinct(candidates: Sequence[Mapping[str, Any]]) -> list[int]:
         acting = {key: value for key, value in candidate.items() if not (balancing and key == "averaging_rate")}
         first.setdefault(json.dumps(acting, sort_keys=True, default=str), place)
     return list(first.values())
+
+
+def count_configurations(comparison: Comparison) -> dict[str, int]:
+    """Count the distinct configurations of each method."""
+    return {method: len(distinct(paths.candidates)) for method, paths in comparison.methods.items()}
 
 
 def only(paths: Paths, places: Sequence[int]) -> Paths:
@@ -350,8 +386,6 @@ def worth_keeping(
 
 
 # The conditions of the runs, which every table states.
-
-AttributeUse = Literal["input", "unseen"]
 
 KEPT = {name: each.keep_attribute for name, each in DESCRIPTIONS.items()}
 """Whether a data set's features contain the attribute by default, as its loader has it."""

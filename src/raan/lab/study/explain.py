@@ -1,4 +1,7 @@
-"""Explain a finished study: weights and embeddings of the runs that its rule selected for one seed."""
+"""Explain a finished study: which rows are up-weighted, and how well an embedding predicts the attribute.
+
+The runs are those that the rule of the study selected for its first seed.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -8,25 +11,34 @@ from typing import Any, NamedTuple, cast
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.decomposition import KernelPCA
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import StratifiedKFold, cross_val_score
+from sklearn.preprocessing import StandardScaler
 from torch import Tensor
 
-from raan.data.table import Table
+from raan.data.table import UNKNOWN, Table
 from raan.io.files import write_text
-from raan.lab.results.explanation import (
-    MAX_WEIGHTED,
-    describe_weights,
-    format_explanation,
-    map_embedding,
-    parse_explanation,
-)
-from raan.lab.results.records import Record, explanation_of, read
-from raan.lab.results.summary import choose, comparisons
+from raan.lab.results.records import Record, explanation_of, format_explanation, parse_explanation, read
+from raan.lab.results.summary import comparisons
 from raan.lab.study.plan import Pack, candidates, keep_planned
 from raan.lab.study.study import Data, Study
 from raan.lab.study.training import load_problem, one_thread, train_first_stage, walk_pack
 from raan.methods import METHODS, RAAN, Scope
 from raan.models.model import Model, outputs
+from raan.neighbourhood.balance import Balance
+from raan.reweighting.weights import aan_weights
 from raan.training.stages import complete
+
+MAX_WEIGHTED, MAX_MAPPED = 5_000, 1_000
+"""Rows that are weighted and drawn at most: the first of those given, which a split has in proportion."""
+
+TEMPERATURE = 0.5
+QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
+FEATURES = 10
+"""Number of features listed: those that differ most."""
+
+FOLDS = 5
 
 
 class _Run(NamedTuple):
@@ -83,7 +95,7 @@ def _select_runs(study: Study, data: Data, records: Sequence[Record]) -> Iterato
     for entry in study.methods:
         if isinstance(METHODS[entry.method], RAAN):
             paths = comparison.methods[entry.name]
-            choice = choose(paths, study.select)
+            choice = comparison.chosen[entry.name]
             place = choice.seeds.index(seed)
             number, point = choice.candidate[place], choice.point[place]
             chosen, step = paths.candidates[number], int(paths.step[point, number, place])
@@ -126,3 +138,135 @@ def _embed(model: Model, table: Table, rows: Int[Tensor, "row"]) -> Float[np.nda
     """Embed the rows, and no more of them than are explained."""
     embedding: np.ndarray = outputs(model, table, rows[None, :MAX_WEIGHTED]).embedding[0].double().numpy()
     return embedding
+
+
+# Weights and embeddings of a model.
+
+
+def describe_weights(
+    table: Table,
+    embedding: Float[np.ndarray, "row dim"],
+    rows: Int[np.ndarray, "row"],
+    balance: Balance = "group",
+    temperature: float = TEMPERATURE,
+    strength: float = 1.0,
+    method: str = "RAAN",
+) -> dict[str, Any]:
+    """Describe the weights that RAAN gives rows in an embedding, by cell and by feature.
+
+    Args:
+        table: The table.
+        embedding: The embedding of the rows given, in their order, or of the first of them.
+        rows: Numbers of rows of the table.
+        balance: RAAN's balance.
+        temperature: RAAN's temperature.
+        strength: RAAN's strength.
+        method: The name of the method.
+
+    Returns:
+        The settings; for each cell the mean weight and quantiles; and the features in which the tenth of the rows
+        with the largest weights differs most from all rows.
+    """
+    rows, embedding = rows[:MAX_WEIGHTED], embedding[:MAX_WEIGHTED]
+    known = np.asarray(table.attribute)[rows] != UNKNOWN
+    rows, embedding = rows[known], embedding[known]
+    label, attribute = np.asarray(table.label)[rows], np.asarray(table.attribute)[rows]
+    weight = aan_weights(embedding, label, attribute, temperature=temperature, balance=balance, strength=strength)
+    return {
+        "data": table.name,
+        "method": method,
+        "temperature": temperature,
+        "balance": balance,
+        "strength": strength,
+        "rows": len(rows),
+        "cells": _describe_cells(table, label, attribute, weight),
+        "features": _describe_features(table, rows, weight),
+    }
+
+
+def map_embedding(
+    name: str, table: Table, embedding: Float[np.ndarray, "row dim"], rows: Int[np.ndarray, "row"]
+) -> dict[str, Any]:
+    """Map an embedding of the rows to two dimensions by kernel PCA, and measure how it separates the attribute."""
+    rows, embedding = rows[:MAX_MAPPED], embedding[:MAX_MAPPED].astype(np.float64)
+    points = StandardScaler().fit_transform(embedding)
+    place = KernelPCA(2, kernel="rbf", eigen_solver="dense").fit_transform(points)
+    place = np.pad(place, ((0, 0), (0, 2 - place.shape[1])))  # rows that are all alike have fewer dimensions
+    return {
+        "data": table.name,
+        "name": name,
+        "x": place[:, 0].round(4).tolist(),
+        "y": place[:, 1].round(4).tolist(),
+        "label": np.asarray(table.label)[rows].tolist(),
+        "attribute": np.asarray(table.attribute)[rows].tolist(),
+        "classes": list(table.class_names),
+        "attributes": list(table.attribute_names),
+        "separability": measure_separability(points, np.asarray(table.attribute)[rows]),
+    }
+
+
+def measure_separability(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray, "row"]) -> float | None:
+    """Measure the cross-validated AUC of predicting the attribute from the points; 0.5 is chance, None undefined.
+
+    For more than two values it is the mean over one value against the rest.
+    """
+    known = attribute != UNKNOWN
+    values, count = np.unique(attribute[known], return_counts=True)
+    values = values[count >= 2 * FOLDS]
+    kept = np.isin(attribute, values)
+    if len(values) < 2:
+        return None
+    scoring = "roc_auc" if len(values) == 2 else "roc_auc_ovr"
+    folds = StratifiedKFold(FOLDS, shuffle=True, random_state=0)
+    scores = cross_val_score(
+        LogisticRegression(max_iter=1000), points[kept], attribute[kept], cv=folds, scoring=scoring
+    )
+    return round(float(scores.mean()), 4)
+
+
+def _describe_cells(
+    table: Table,
+    label: Int[np.ndarray, "row"],
+    attribute: Int[np.ndarray, "row"],
+    weight: Float[np.ndarray, "row"],
+) -> list[dict[str, Any]]:
+    """Describe the weights of each cell that has rows."""
+    cells = []
+    for c, class_name in enumerate(table.class_names):
+        for a, attribute_name in enumerate(table.attribute_names):
+            here = weight[(label == c) & (attribute == a)]
+            if len(here):
+                cells.append(
+                    {
+                        "class": class_name,
+                        "attribute": attribute_name,
+                        "rows": len(here),
+                        "mean": round(float(here.mean()), 4),
+                        "quantiles": np.quantile(here, QUANTILES).round(4).tolist(),
+                    }
+                )
+    return cells
+
+
+def _describe_features(
+    table: Table,
+    rows: Int[np.ndarray, "row"],
+    weight: Float[np.ndarray, "row"],
+) -> list[dict[str, Any]]:
+    """Describe the named features in which the tenth with the largest weights differs most from all."""
+    if not table.feature_names:
+        return []
+    features = np.asarray(table.features)[rows].astype(np.float64)
+    heaviest = np.argsort(-weight, kind="stable")[: max(1, len(rows) // 10)]
+    mean, deviation = features.mean(0), features.std(0)
+    lifted = features[heaviest].mean(0)
+    difference = np.divide(lifted - mean, deviation, out=np.zeros_like(mean), where=deviation > 0)
+    return [
+        {
+            "feature": table.feature_names[number],
+            "all": round(float(mean[number]), 4),
+            "upweighted": round(float(lifted[number]), 4),
+            "difference": round(float(difference[number]), 4),
+        }
+        for number in np.argsort(-np.abs(difference), kind="stable")[:FEATURES]
+    ]

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import BeforeValidator, ConfigDict, Field, InstanceOf, TypeAdapter, ValidationError, model_validator
 from pydantic.dataclasses import dataclass
 
-from raan.fairness.aims import AIMS
+from raan.fairness.measures import AIMS
 from raan.fairness.metrics import NAMES
 from raan.fairness.rule import Rule
 from raan.lab.datasets.catalogue import DATA
@@ -97,7 +97,18 @@ class Data:
 
 @dataclass(frozen=True, config=FORBID)
 class Stage:
-    """How a stage trains. A single learning rate or penalty is a grid of one."""
+    """How a stage trains; the tables [first] and [second] of a study file.
+
+    Args:
+        epochs: The number of epochs.
+        batch_size: The number of rows in a batch.
+        points_per_epoch: How often validation and test rows are evaluated in an epoch.
+        learning_rate: The learning rates of the grid; a single one is a grid of one.
+        style: The optimiser: "sgd", "adam", "amsgrad" or "torch-adam".
+        l2: The L2 penalties of the grid; a single one is a grid of one.
+        first_epoch_points: The number of evaluations in the first epoch; 0 if it does not differ.
+        thresholds: The number of common thresholds that every method may choose from; 0: the likeliest class.
+    """
 
     epochs: Whole = 10
     batch_size: Whole = 64
@@ -105,21 +116,27 @@ class Stage:
     learning_rate: Annotated[tuple[Rate, ...], BeforeValidator(as_tuple)] = (1e-3,)
     style: Style = "adam"
     l2: Annotated[tuple[Penalty, ...], BeforeValidator(as_tuple), Field(min_length=1)] = (0.0,)
-    first_epoch_points: WholeOrNone = 0  # in place of points_per_epoch in the first epoch; 0: the same there
-    thresholds: WholeOrNone = (
-        0  # common thresholds that every method may choose from; 0: the likeliest class alone
-    )
+    first_epoch_points: WholeOrNone = 0
+    thresholds: WholeOrNone = 0
 
 
 @dataclass(frozen=True, config=FORBID)
 class Entry:
-    """A method of the study: its name there, the method that it is, and the values of its hyperparameters."""
+    """A method of the study; a table [methods.NAME] of a study file.
+
+    Args:
+        name: The name of the method in the study.
+        method: The name of the method in `raan.methods.METHODS`.
+        grid: The values of each hyperparameter, which are crossed.
+        learning_rate: The learning rates, in place of those of the second stage.
+        settings: Combinations of hyperparameters, in place of the grid.
+    """
 
     name: str
     method: str
     grid: Mapping[str, tuple[Any, ...]]
-    learning_rate: Annotated[tuple[Rate, ...], BeforeValidator(as_tuple)] = ()  # in place of the second stage's
-    settings: tuple[Mapping[str, Any], ...] = ()  # in place of the grid: these combinations, one by one
+    learning_rate: Annotated[tuple[Rate, ...], BeforeValidator(as_tuple)] = ()
+    settings: tuple[Mapping[str, Any], ...] = ()
 
 
 def _read_seeds(value: Any) -> Any:
@@ -243,7 +260,25 @@ def _read_paper(value: Any) -> Any:
 
 @dataclass(frozen=True, config=FORBID)
 class Study:
-    """All that a study file states."""
+    """The content of a study file.
+
+    Args:
+        name: The name of the file without its ending.
+        title: The title in reports.
+        kind: A comparison of methods, or one of the paper's figures.
+        seeds: The seeds of the runs.
+        styles: The optimisers of the second stage.
+        select: The rule that selects a configuration and a point for each method and seed.
+        first: How the first stage trains.
+        second: How the second stage trains.
+        configurations: The number of configurations of each method that are drawn from its grid; 0: all.
+        data: The data sets.
+        methods: The methods.
+        report: The data, styles and methods that are reported, and a hyperparameter to report by.
+        paper: The figures that the paper prints.
+        options: The options of a figure.
+        base: The study that this one extends, whose runs it shows in its own way.
+    """
 
     name: str
     title: str
@@ -252,14 +287,14 @@ class Study:
     styles: Annotated[tuple[Style, ...], Field(min_length=1)] = ("adam",)
     select: Annotated[InstanceOf[Rule], BeforeValidator(_read_select)] = Rule()
     first: Annotated[Stage, _refuse("first_epoch_points", "thresholds")] = Stage()
-    second: Annotated[Stage, _refuse("style")] = Stage()  # its styles are the study's
-    configurations: WholeOrNone = 0  # of each method, drawn from its grid; 0: the whole grid
+    second: Annotated[Stage, _refuse("style")] = Stage()
+    configurations: WholeOrNone = 0
     data: tuple[Annotated[Data, BeforeValidator(_read_data)], ...] = ()
     methods: Annotated[tuple[Entry, ...], BeforeValidator(_read_methods)] = ()
     report: Mapping[str, Any] = Field(default_factory=dict)
     paper: Annotated[PaperFigures, BeforeValidator(_read_paper)] = Field(default_factory=dict)
     options: Mapping[str, Any] = Field(default_factory=dict)
-    base: "Study | None" = None  # the study that this one extends, whose runs it shows in its own way
+    base: "Study | None" = None
 
     @property
     def with_runs(self) -> "Study":

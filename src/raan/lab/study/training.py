@@ -23,7 +23,7 @@ from raan.lab.study.plan import Pack
 from raan.lab.study.study import Stage
 from raan.methods.method import Refit
 from raan.models.model import Architecture, Model, linear, mlp
-from raan.training.decided import EVEN, Decided, Point
+from raan.training.evaluate import EVEN, Decided, Point
 from raan.training.stages import Trained, first_stage, run_pack
 from raan.training.train import Schedule, State, count_steps, fold
 from raan.training.update import Style, Update

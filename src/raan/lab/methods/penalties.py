@@ -1,4 +1,4 @@
-"""EOR (Bechavod and Ligett 2017), and penalties on gaps of any kind."""
+"""Cross-entropy with a penalty: EOR (Bechavod and Ligett 2017), gaps of any kind, HSIC (Gretton et al. 2005)."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -8,8 +8,17 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from raan.data.batches import Batch
-from raan.methods.method import Memory, Method, Scope, check_choice, cross_entropy, hyperparameter
-from raan.methods.terms import as_setting, membership, same
+from raan.methods.method import (
+    Memory,
+    Method,
+    Scope,
+    as_setting,
+    check_choice,
+    cross_entropy,
+    hyperparameter,
+    membership,
+    same,
+)
 from raan.models.model import Model
 from raan.neighbourhood.estimator import Setting
 
@@ -50,9 +59,13 @@ def _mean_gap(
 
 @dataclass(frozen=True)
 class EOR(Method):
-    """Cross-entropy plus weight times the groups' gaps in mean log-odds, among the class and among the others.
+    """Cross-entropy with a penalty on the groups' gaps in mean log-odds, among the class and among the others.
 
     Log-odds are the signed distance from the boundary, Bechavod and Ligett's surrogate of a prediction.
+
+    Args:
+        weight: The weight of the penalty.
+        scope: The parameters that are trained.
     """
 
     weight: Setting = hyperparameter(0.05, grid=(0.01, 0.03, 0.05, 0.07, 0.09))
@@ -66,14 +79,20 @@ class EOR(Method):
 
 
 def log_odds(logit: Float[Tensor, "*lead label"]) -> Float[Tensor, "*lead label"]:
-    """The log of each class's probability over that of all others together."""
+    """Return the log of each class's probability over that of all others together."""
     itself = torch.eye(logit.shape[-1], dtype=torch.bool, device=logit.device)
     return logit - logit.unsqueeze(-2).masked_fill(itself, -torch.inf).logsumexp(-1)
 
 
 @dataclass(frozen=True)
 class GapPenalty(Method):
-    """Cross-entropy plus weight times the groups' gap in mean probability, overall (DP) or within classes (EO)."""
+    """Cross-entropy with a penalty on the groups' gap in mean probability.
+
+    Args:
+        notion: "DP": the gap over all samples. "EO": the gaps within each class.
+        weight: The weight of the penalty.
+        scope: The parameters that are trained.
+    """
 
     notion: Notion = "DP"
     weight: Setting = hyperparameter(0.5, grid=(0.05, 0.1, 0.2, 0.5, 1.0, 2.0))
@@ -89,3 +108,38 @@ class GapPenalty(Method):
         logit = model(batch.features, batch.keep).logit
         gap = score_gap(logit.softmax(-1), batch.label, batch.attribute, self.notion)
         return cross_entropy(logit, batch.label).mean(-1) + as_setting(self.weight, gap) * gap, memory
+
+
+@dataclass(frozen=True)
+class HSIC(Method):
+    """Cross-entropy with a penalty: the Hilbert-Schmidt criterion of probabilities and attribute.
+
+    Args:
+        weight: The weight of the penalty.
+        bandwidth: The bandwidth of the Gaussian kernel between probabilities.
+        scope: The parameters that are trained.
+    """
+
+    weight: Setting = hyperparameter(10.0, grid=(1.0, 3.0, 10.0, 30.0, 100.0))
+    bandwidth: Setting = hyperparameter(0.5)  # of the Gaussian kernel between probabilities
+    scope: Scope = Scope.MODEL
+
+    def loss(self, model: Model, batch: Batch, memory: Memory) -> tuple[Float[Tensor, "run"], Memory]:
+        """Mean cross-entropy of each run's batch plus the weighted criterion."""
+        logit = model(batch.features, batch.keep).logit
+        criterion = hsic(logit.softmax(-1), batch.attribute, as_setting(self.bandwidth, logit))
+        return cross_entropy(logit, batch.label).mean(-1) + as_setting(self.weight, criterion) * criterion, memory
+
+
+def hsic(
+    score: Float[Tensor, "run batch label"], attribute: Int[Tensor, "run batch"], bandwidth: Float[Tensor, "*#run"]
+) -> Float[Tensor, "run"]:
+    """tr(K H L H) / n^2: K Gaussian between the scores, L one for equal attributes; over the known ones alone."""
+    distance = (score.unsqueeze(-2) - score.unsqueeze(-3)).square().sum(-1)
+    kernel = (-distance / (2 * bandwidth.square()[..., None, None])).exp()
+    weight = (attribute >= 0).to(score)
+    count = weight.sum(-1).clamp(min=1)[..., None, None]
+    row_mean = kernel @ weight.unsqueeze(-1) / count
+    mean = weight.unsqueeze(-2) @ row_mean / count
+    centred = kernel - row_mean - row_mean.mT + mean
+    return (centred * same(attribute)).sum((-1, -2)) / count.squeeze((-1, -2)).square()
