@@ -50,7 +50,7 @@ def run() -> None:
 
 def lines(dials: Dials, seed: int, train: Rows, test: Rows) -> Iterator[dict[str, Any]]:
     """The test metrics at each strength."""
-    full = aan_weights(*train, temperature=float(dials.temperature), balance=dials.balance)  # type: ignore[call-overload]
+    full = aan_weights(*train, temperature=float(dials.temperature), balance=dials.balance)  # type: ignore[arg-type]
     for strength in STRENGTHS:
         model = LogisticRegression(max_iter=1000)
         model.fit(train.X, train.y, sample_weight=(1 - strength) + strength * full)

@@ -20,7 +20,7 @@ from jaxtyping import Float
 from raan import RAANClassifier
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
-from raan.estimators.settings import read_settings
+from raan.estimators.arguments import read_settings
 from raan.fairness.metrics import accuracy, worst_group_accuracy
 from raan.fairness.rule import Rule
 from raan.lab.datasets.adult import SPLIT as ADULT_SPLIT
@@ -113,7 +113,7 @@ def main() -> None:
             plain, reached, worst = (metric[place].mean().item() for metric in each)
             print(f"{data:6s} {name:21s} {plain:13.1f} {reached:9.1f} {worst:12.1f}")
     lowest = np.concatenate([each[2] for each in found], axis=-1)
-    first, second = read_settings(RAANClassifier().get_params(deep=False)).learning_rates
+    first, second = read_settings(RAANClassifier()).learning_rates
     gain = lowest - lowest[grid.second.index(second), grid.first.index(first)]
     print("worst group against the defaults: mean of all splits ± its paired standard error")
     for place, name in grid.pairs():

@@ -19,8 +19,8 @@ import json
 import logging
 import time
 import warnings
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
 from pathlib import Path
@@ -33,14 +33,14 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from raan import FairFrontier, aan_weights
-from raan.fairness.aims import AIMS
 from raan.fairness.counts import Counts, count
+from raan.fairness.measures import AIMS
 from raan.fairness.metrics import metrics
 from raan.fairness.rule import Rule
-from raan.frontier.decide import decide
+from raan.frontier.choice import choose
+from raan.frontier.decide import Counted, decide
 from raan.frontier.posterior import Recipe, Rows, cross_fit
 from raan.frontier.programme import Programme
-from raan.frontier.search import Points
 from reproduce.reweighting import Rows as TableRows
 from reproduce.reweighting import Task, load
 
@@ -78,6 +78,13 @@ Found = dict[str, Counts]
 """Test rows counted, by what was asked for."""
 
 
+class Scores(NamedTuple):
+    """Probabilities of the classes and of the groups of some rows."""
+
+    label: np.ndarray
+    group: np.ndarray
+
+
 def estimator(task: Task) -> Any:
     """The estimator that all methods of the task share."""
     return (
@@ -89,23 +96,24 @@ def estimator(task: Task) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class Bench:
-    """One task: its rows, and the plain estimator fitted to them."""
+    """One task: its rows, the plain estimator fitted to them, and FairFrontier with `parameters`."""
 
     task: Task
     train: TableRows
     validation: TableRows
     test: TableRows
+    parameters: Mapping[str, Any] = field(default_factory=dict, kw_only=True)
 
     @cached_property
     def frontier(self) -> FairFrontier:
         """FairFrontier, fitted: its posterior is what other methods are given too."""
-        model = FairFrontier(estimator(self.task))
+        model = FairFrontier(estimator(self.task), **self.parameters)
         return model.fit(self.train.X, self.train.y, sensitive_features=self.train.a)
 
     @cached_property
     def known(self) -> FairFrontier:
         """FairFrontier with thresholds by known group."""
-        model = FairFrontier(estimator(self.task), attribute_at_prediction=True)
+        model = FairFrontier(estimator(self.task), attribute_at_prediction=True, **self.parameters)
         return model.fit(self.train.X, self.train.y, sensitive_features=self.train.a)
 
     @cached_property
@@ -127,11 +135,26 @@ class Bench:
         """Decisions on test rows, counted."""
         return count(self.test.y, self.test.a, np.asarray(decided).astype(np.int64), 2, 2)
 
-    def take(self, tried: Points, posterior: np.ndarray) -> Found:
-        """What the rule takes among the points, applied to the posterior of test rows."""
-        plain = tried.counts[0].sum(0)
-        places = {asked.key: tried.choose(asked.rule.with_noise_of(plain)) for asked in ASKED}
-        return {key: self.count(decide(posterior, tried.weights[place])) for key, place in places.items()}
+    def take(self, weights: np.ndarray, counted: Counted, posterior: np.ndarray) -> Found:
+        """What the rule takes among a baseline's points, the plain one first, applied to test rows.
+
+        The margin is ours. Baselines choose among all of their points, FairFrontier tests a path in order.
+        """
+        places = {asked.key: take_place(asked, counted) for asked in ASKED}
+        return {key: self.count(decide(posterior, weights[place])) for key, place in places.items()}
+
+    def take_chosen(self, fair: FairFrontier, posterior: np.ndarray) -> Found:
+        """What FairFrontier chooses, applied to test rows."""
+        points = fair.points_
+        rules = {asked.key: asked.rule.with_noise_of(points.counts[0]) for asked in ASKED}
+        places = {key: choose(points, rule).place for key, rule in rules.items()}
+        return {key: self.count(decide(posterior, points.weights[place])) for key, place in places.items()}
+
+
+def take_place(asked: Asked, counted: Counted) -> int:
+    """The point that the rule takes; the first where it takes none."""
+    rule = asked.rule.with_noise_of(counted.counts[0])
+    return max(int(rule.choose(counted.counts, counted.counts[0], switched=counted.switched)), 0)
 
 
 def offer_plain(bench: Bench) -> Found:
@@ -144,7 +167,7 @@ def offer_threshold(bench: Bench) -> Found:
     """One threshold on the plain estimator's probability."""
     weights = np.concatenate([np.ones((1, 2, 2)), np.ones((len(RATIOS), 2, 2))])
     weights[1:, 1] = RATIOS[:, None]
-    return bench.take(Points.of(weights, bench.frontier.evaluation_), bench.test_posterior)
+    return bench.take(weights, bench.frontier.evaluation_.count(weights), bench.test_posterior)
 
 
 def offer_reweighing(bench: Bench) -> Found:
@@ -160,36 +183,36 @@ def offer_reweighing(bench: Bench) -> Found:
     judge = replace(bench.frontier.evaluation_, posterior=of_class, reference=bench.plain_decisions)
     weights = np.ones((len(RATIOS), 2, 2))
     weights[:, 1] = RATIOS[:, None]
-    tried = Points.of(np.ones((1, 2, 2)), bench.frontier.evaluation_) + Points.of(weights, judge)
+    plain_point = bench.frontier.evaluation_.count(np.ones((1, 2, 2)))
+    counted = Counted(*(np.concatenate(pair) for pair in zip(plain_point, judge.count(weights), strict=True)))
+    weights = np.concatenate([np.ones((1, 2, 2)), weights])
     mean = np.mean([each.label.predict_proba(bench.test.X) for each in models], axis=0)  # type: ignore[union-attr]
-    found = bench.take(tried, mean[:, :, None] / 2 * np.ones((1, 1, 2)))
+    found = bench.take(weights, counted, mean[:, :, None] / 2 * np.ones((1, 1, 2)))
     plain = bench.count(bench.test_posterior.sum(2).argmax(1))
-    return {
-        a.key: plain if not tried.choose(a.rule.with_noise_of(tried.counts[0].sum(0))) else found[a.key]
-        for a in ASKED
-    }
+    return {asked.key: found[asked.key] if take_place(asked, counted) else plain for asked in ASKED}
 
 
 def offer_programme(bench: Bench) -> Found:
-    """Linear post-processing: programmes on the posterior for many allowances, as they come."""
+    """Linear post-processing: programmes on the posterior for many budgets, as they come."""
     posterior = bench.frontier.evaluation_.posterior
     some = np.random.default_rng(0).permutation(len(posterior))[:4000]
-    programme = Programme(posterior[some])
-    allowances = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.012, 0.016, 0.02)
-    solved = (programme.solve(*each) for each in product(programme.gaps, allowances, (True, False)))
+    programme = Programme(posterior[some], np.ones(len(some)))
+    budgets = (0.001, 0.002, 0.003, 0.004, 0.006, 0.008, 0.012, 0.016, 0.02)
+    guard = np.full((2, 2), programme.plain_accuracy.min())
+    solved = (programme.solve(*each) for each in product(AIMS, budgets, (guard, None)))
     weights = np.stack([np.ones((2, 2)), *(each for each in solved if each is not None)])
-    return bench.take(Points.of(weights, bench.frontier.evaluation_), bench.test_posterior)
+    return bench.take(weights, bench.frontier.evaluation_.count(weights), bench.test_posterior)
 
 
 def offer_frontier(bench: Bench) -> Found:
     """FairFrontier."""
-    return bench.take(bench.frontier.points_, bench.test_posterior)
+    return bench.take_chosen(bench.frontier, bench.test_posterior)
 
 
 def offer_known(bench: Bench) -> Found:
     """FairFrontier with thresholds by known group."""
     posterior = bench.known.posterior(bench.test.X, sensitive_features=bench.test.a)
-    return bench.take(bench.known.points_, posterior)
+    return bench.take_chosen(bench.known, posterior)
 
 
 def offer_thresholds(bench: Bench) -> Found:
@@ -207,27 +230,44 @@ def offer_thresholds(bench: Bench) -> Found:
 
 def offer_oxonfair(bench: Bench) -> Found:
     """OxonFair as documented: the fitted classifier, groups inferred by another, thresholds by validation rows."""
+    return _oxonfair(bench, bench.validation, *score_as_documented(bench))
+
+
+def score_as_documented(bench: Bench) -> Iterator[Scores]:
+    """What OxonFair decides by, of validation rows and of test rows."""
     groups = clone(estimator(bench.task)).fit(bench.train.X, bench.train.a)
-    return _oxonfair(
-        bench,
-        (bench.validation.y, bench.validation.a),
-        [(model.predict_proba(bench.validation.X)) for model in (bench.plain, groups)],
-        [(model.predict_proba(bench.test.X)) for model in (bench.plain, groups)],
-    )
+    for rows in (bench.validation, bench.test):
+        yield Scores(bench.plain.predict_proba(rows.X), groups.predict_proba(rows.X))
 
 
 def offer_oxonfair_on_posterior(bench: Bench) -> Found:
     """OxonFair given the posterior of FairFrontier, in cross-validation."""
-    held, test = bench.frontier.evaluation_.posterior, bench.test_posterior
-    split = ([q.sum(2), q.sum(1)] for q in (held, test))
-    return _oxonfair(bench, (bench.train.y, bench.train.a), *split)
+    both = (bench.frontier.evaluation_.posterior, bench.test_posterior)
+    return _oxonfair(bench, bench.train, *(Scores(q.sum(2), q.sum(1)) for q in both))
 
 
-def _oxonfair(
-    bench: Bench, truth: tuple[np.ndarray, np.ndarray], held: list[np.ndarray], test: list[np.ndarray]
-) -> Found:
-    """OxonFair's search on scores of class and group, for each aim, under the allowance of accuracy."""
+def decide_by_oxonfair(rows: TableRows, held: Scores, test: Scores, *wanted: Any, **options: Any) -> np.ndarray:
+    """What OxonFair decides of test rows, fitted to scores of other rows by its objective and constraint.
+
+    By default, rows whose group is less than two thirds sure are in a group of their own. OxonFair 0.3 ends with
+    an error where there are none of these, or none of some group: then each row is in its most probable group.
+    """
     from oxonfair import FairPredictor  # so that the tables can be read without it
+
+    sure = held.group >= 2 / 3
+    apart = sure.any(0).all() and not sure.any(1).all()
+    fair = FairPredictor(
+        None,
+        {"data": held.label, "target": rows.y, "groups": rows.a},
+        inferred_groups=lambda x: held.group if len(x) == len(held.group) else test.group,
+        **({} if apart else {"threshold": 0}),
+    )
+    fair.fit(*wanted, **options)
+    return np.asarray(fair.predict({"data": test.label}))
+
+
+def _oxonfair(bench: Bench, rows: TableRows, held: Scores, test: Scores) -> Found:
+    """OxonFair's search on scores of class and group, for each aim, under the allowance of accuracy."""
     from oxonfair import group_metrics as measures
 
     aims = {
@@ -235,19 +275,13 @@ def _oxonfair(
         "demographic_parity": measures.demographic_parity,
         "worst_group": measures.recall.min,  # of these tables the worst cell is always one of the second class
     }
-    label, group = truth
-    accuracy = float((held[0].argmax(1) == label).mean())
+    accuracy = float((held.label.argmax(1) == rows.y).mean())
     found = {}
     for asked in ASKED:
-        floor = [] if asked.floor is None else [(measures.recall.min, _worst(held[0], label, group))]
-        limits = measures.accuracy, accuracy - asked.drop
-        fair = FairPredictor(
-            None,
-            {"data": held[0], "target": label, "groups": group},
-            inferred_groups=lambda x: held[1] if len(x) == len(held[0]) else test[1],
-        )
-        fair.fit(aims[asked.aim], *limits, additional_constraints=floor)
-        found[asked.key] = bench.count(fair.predict({"data": test[0]}))
+        floor = [] if asked.floor is None else [(measures.recall.min, _worst(held.label, rows.y, rows.a))]
+        wanted = aims[asked.aim], measures.accuracy, accuracy - asked.drop
+        decided = decide_by_oxonfair(rows, held, test, *wanted, additional_constraints=floor)
+        found[asked.key] = bench.count(decided)
     return found
 
 

@@ -85,7 +85,7 @@ class Bench:
         key = setting.balance, setting.temperature
         if key not in self.shapes:
             self.shapes[key] = np.asarray(
-                aan_weights(*self.train, temperature=float(setting.temperature), balance=setting.balance)  # type: ignore[call-overload]
+                aan_weights(*self.train, temperature=float(setting.temperature), balance=setting.balance)  # type: ignore[arg-type]
             )
         return np.asarray((1 - setting.strength) + setting.strength * self.shapes[key])
 

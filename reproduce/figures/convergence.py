@@ -19,13 +19,14 @@ from torch import Tensor
 
 from raan.data.table import Table
 from raan.lab.datasets.catalogue import DATA
-from raan.lab.results.statistics import estimate, summarise
+from raan.lab.results.statistics import estimate
 from raan.lab.study.study import Study, StudyError
 from raan.models.model import Architecture, Stack
 from raan.neighbourhood.pairs import neighbours
 from raan.training.update import Printed
 from reproduce.figures.linear_scraan import Problem, exact_gradient, walk
 from reproduce.figures.options import ConvergenceOptions
+from reproduce.figures.representation import summarise
 
 
 def convergence_content(options: ConvergenceOptions, study: Study) -> dict[str, Any]:

@@ -1,16 +1,18 @@
 """The paper's second figure: how the attribute lies in a representation, drawn and measured."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from statistics import fmean, stdev
 from typing import Any
 
 import numpy as np
 from jaxtyping import Float, Int
+from sklearn.neighbors import NearestNeighbors
 
+from raan.data.table import UNKNOWN
 from raan.lab.datasets.catalogue import DATA
 from raan.lab.datasets.dataset import Problem
-from raan.lab.results.explanation import map_embedding, measure_mixing, measure_separability
-from raan.lab.results.statistics import summarise
+from raan.lab.study.explain import map_embedding, measure_separability
 from raan.lab.study.plan import Candidate, candidates
 from raan.lab.study.study import Data, Study, StudyError
 from raan.lab.study.training import ARCHITECTURES, schedule_of
@@ -20,6 +22,9 @@ from raan.training.evaluate import evaluate
 from raan.training.stages import Trained, first_stage, run_pack
 from raan.training.train import fold, warn_failed
 from reproduce.figures.options import RepresentationOptions
+
+NEIGHBOURS = 10
+"""Number of nearest rows whose attribute is compared with a row's own."""
 
 
 def representation_content(options: RepresentationOptions, study: Study) -> dict[str, Any]:
@@ -135,3 +140,31 @@ def _standard(points: Float[np.ndarray, "row dim"]) -> Float[np.ndarray, "row di
         centred, deviation, out=np.zeros_like(points), where=deviation > 1e-9
     )
     return scaled
+
+
+def measure_mixing(points: Float[np.ndarray, "row dim"], attribute: Int[np.ndarray, "row"]) -> float | None:
+    """Measure how many of a row's ten nearest rows have another attribute value, relative to chance.
+
+    1 is mixed and 0 is separate. Chance is that of two different rows drawn from all. The result is None where
+    fewer than two values are known.
+    """
+    known = attribute != UNKNOWN
+    points, attribute = points[known], attribute[known]
+    size = np.unique(attribute, return_counts=True)[1]
+    rows = len(attribute)
+    if len(size) < 2 or rows <= NEIGHBOURS:
+        return None
+    nearest = NearestNeighbors(n_neighbors=NEIGHBOURS).fit(points).kneighbors(return_distance=False)  # not itself
+    other = (attribute[nearest] != attribute[:, None]).mean()
+    chance = 1 - (size * (size - 1)).sum() / (rows * (rows - 1))
+    return round(float(other / chance), 4)
+
+
+def summarise(values: Sequence[float], digits: int) -> dict[str, Any]:
+    """Round mean, sample standard deviation and the numbers themselves; a single seed has no deviation."""
+    deviation = round(stdev(values), digits) if len(values) > 1 else None
+    return {
+        "mean": round(fmean(values), digits),
+        "sd": deviation,
+        "values": [round(value, digits) for value in values],
+    }

@@ -12,7 +12,6 @@ from torch import Tensor
 from raan.data.split import Split, split, stack
 from raan.data.table import Table
 from raan.lab.datasets.toy import SHAPE_DIRECTION, toy
-from raan.lab.results.statistics import summarise
 from raan.methods.erm import ERM
 from raan.methods.method import Method
 from raan.methods.raan import RAAN
@@ -20,6 +19,7 @@ from raan.models.model import Model, linear
 from raan.training.stages import first_stage, second_stage
 from raan.training.train import Schedule
 from reproduce.figures.options import ToyOptions
+from reproduce.figures.representation import summarise
 
 
 @dataclass(frozen=True)
