@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from raan.fairness.aims import MEASURES
+from raan.fairness.measures import AIMS as AIMED
+from raan.fairness.measures import MEASURES
+from raan.lab.results.statistics import level, lost
+from raan.lab.results.summary import Comparison
 from raan.lab.studies import FOLDER
 from raan.lab.study.study import read_study
-from raan.report.content import Content, Paper
-from raan.report.inputs import load
-from raan.report.measures import spread, two_places
-from raan.report.outline import readings_of
-from raan.report.reading import Reading, level, lost
+from raan.report.content import Content, Paper, load
+from raan.report.outline import comparisons_of, markdown_report
 from raan.report.sheets import in_paper
-from raan.report.text import markdown_report
-from raan.report.words import headline, sureness
-from reproduce import celeba_end_to_end, celeba_page, frontier
+from raan.report.tables import spread, two_places
+from raan.report.words import headline, significance
+from reproduce import celeba_end_to_end, celeba_page, coverage, frontier, goals
 from reproduce.figures.draw import told
 from reproduce.reweighting import AIMS, COMPARED, DROPS, METRICS, read, summaries
 
@@ -35,7 +35,11 @@ BEGIN, MEASURED, END = "<!-- results of {} -->", "<!-- measures of {} -->", "<!-
 PAPER = ROOT / "docs" / "the-papers-tables.md"
 TABULAR = ROOT / "docs" / "guides" / "tabular.md"
 FRONTIER = ROOT / "docs" / "guides" / "fair-frontier.md"
+COVERAGE = ROOT / "docs" / "coverage.md"
+GOALS = ROOT / "docs" / "goals.md"
 TITLES = {"adult": "Adult", "meps": "MEPS"}
+BRIEF = ("plain", "OxonFair", "OxonFair on our posterior", "FairFrontier")
+"""The methods of the README's table."""
 NAMES = {
     "equalized_odds": "equalized-odds gap",
     "demographic_parity": "demographic-parity gap",
@@ -55,6 +59,8 @@ def written() -> dict[Path, str]:
         **{path: _with_tables(path) for path in (ROOT / "README.md", PAPER)},
         TABULAR: _with_comparisons(TABULAR.read_text(encoding="utf-8")),
         FRONTIER: _with_frontiers(FRONTIER.read_text(encoding="utf-8")),
+        COVERAGE: _with_parts(COVERAGE, coverage.TABLES, coverage.read()),
+        GOALS: _with_parts(GOALS, goals.PARTS, goals.read()),
     }
 
 
@@ -84,7 +90,10 @@ def _index() -> str:
     for file in _with_results():
         content = _content(file)
         lines += [f"## [{content.title}]({file.stem}.md)", ""]
-        lines += [f"- {reading.name}: {headline(reading)} {sureness(reading)}" for reading in readings_of(content)]
+        lines += [
+            f"- {comparison.name}: {headline(comparison)} {significance(comparison)}"
+            for comparison in comparisons_of(content)
+        ]
         lines += [""]
     if celeba_page.page():
         lines += ["## [CelebA, trained through](celeba-end-to-end.md)", ""]
@@ -111,16 +120,54 @@ def _with_tables(path: Path) -> str:
     return _with_frontiers(_with_comparisons(text))
 
 
+def _with_parts(path: Path, parts: Mapping[str, Any], records: list[dict[str, Any]]) -> str:
+    """A page with the tables of a module of `reproduce`."""
+    text = path.read_text(encoding="utf-8")
+    for name, lines in parts.items():
+        text = _filled(text, BEGIN.format(name), "\n".join(lines(records)))
+    return text
+
+
 def _with_frontiers(text: str) -> str:
     """The text with the comparisons of FairFrontier that it has places for."""
     records = frontier.read()
     if not records:
         return text
+    if BEGIN.format("the README") in text:
+        text = _filled(text, BEGIN.format("the README"), "\n".join(_brief(records)))
     for estimator, regime, drop in product(("boosting", "logistic"), ("unseen", "input", "known"), (0.005, 0.02)):
         name = f"FairFrontier over {estimator}, {regime}, within {drop}"
         if BEGIN.format(name) in text:
             text = _filled(text, BEGIN.format(name), "\n".join(_rivals(records, estimator, regime, drop)))
     return text
+
+
+def _brief(records: list[dict[str, Any]]) -> Iterator[str]:
+    """The README's table: two aims over boosting within half a point, and where another method is ahead."""
+    found = {aim: dict(frontier.summarise(records, frontier.Asked(aim, 0.005, 0.0))) for aim in frontier.AIMED}
+    yield f"| | {' | '.join(BRIEF)} |"
+    yield "|---" * (1 + len(BRIEF)) + "|"
+    for data, aim in product(TITLES, ("equalized_odds", "worst_group")):
+        cells = [found[aim][data, False, "boosting", method] for method in BRIEF]
+        shown = (f"{cell.aim:.1f} ± {cell.error:.1f} ({cell.lost:.2f})" for cell in cells)
+        yield f"| {TITLES[data]}, {NAMES[aim]} (%) | {' | '.join(shown)} |"
+    ahead: list[str] = []
+    for method in sorted({key[3] for key in found["worst_group"]} - {"FairFrontier", *frontier.KNOWN}):
+        pairs = [
+            (AIMED[aim].gain(cells[data, False, "boosting", method].aim - own.aim), own, data, aim)
+            for aim, cells in found.items()
+            for data in TITLES
+            for own in [cells[data, False, "boosting", "FairFrontier"]]
+            if (data, False, "boosting", method) in cells
+        ]
+        better = [(own, data, aim) for gain, own, data, aim in pairs if gain > 0]
+        if better:
+            more = [found[aim][data, False, "boosting", method].lost - own.lost for own, data, aim in better]
+            ahead.append(
+                f"{method} in {len(better)} of {len(pairs)} rows ({min(more):+.2f} to {max(more):+.2f} points)"
+            )
+    text = f"{'; '.join(ahead)}." if ahead else "in no row."
+    yield f"\n**Where it is not ahead** in the full table, with the accuracy lost against FairFrontier: {text}"
 
 
 def _rivals(records: list[dict[str, Any]], estimator: str, regime: str, drop: float) -> Iterator[str]:
@@ -193,22 +240,24 @@ def _filled(text: str, mark: str, table: str) -> str:
 def _summary(file: Path) -> Iterator[str]:
     """A row for each method: its worst group in every data set and style, what was lost, the paper's beside it."""
     content = _content(file)
-    readings, paper = readings_of(content), content.paper or {}
-    names = dict.fromkeys(name for reading in readings for name in reading.comparison.methods)
-    titles = [title for reading in readings for title in (reading.name, *["in the paper"] * bool(paper))]
+    comparisons, paper = comparisons_of(content), content.paper or {}
+    names = dict.fromkeys(name for comparison in comparisons for name in comparison.methods)
+    titles = [title for comparison in comparisons for title in (comparison.name, *["in the paper"] * bool(paper))]
     yield f"| ± s.d. (lost) | {' | '.join(titles)} |"
     yield "|---" * (1 + len(titles)) + "|"
     for name in names:
-        cells = [cell for reading in readings for cell in _cells(reading, name, paper)]
+        cells = [cell for comparison in comparisons for cell in _cells(comparison, name, paper)]
         yield f"| {name} | {' | '.join(cells)} |"
 
 
-def _cells(reading: Reading, name: str, paper: Paper) -> Iterator[str]:
+def _cells(comparison: Comparison, name: str, paper: Paper) -> Iterator[str]:
     """What a method reaches, in brackets the points of accuracy lost on test rows; then what the paper prints."""
-    choice = reading.chosen.get(name)
-    yield f"{spread(level(choice, reading.aim))} ({two_places(lost(reading, choice).mean)})" if choice else ""
+    choice = comparison.chosen.get(name)
+    yield (
+        f"{spread(level(choice, comparison.aim))} ({two_places(lost(comparison, choice).mean)})" if choice else ""
+    )
     if paper:
-        yield in_paper(reading, name, reading.aim, paper)
+        yield in_paper(comparison, name, comparison.aim, paper)
 
 
 def _every_measure(file: Path) -> Iterator[str]:
@@ -219,13 +268,13 @@ def _every_measure(file: Path) -> Iterator[str]:
     titles = [f"{measure.short} % | in the paper" for measure in printed]
     yield f"| data | method | {' | '.join(titles)} |"
     yield "|---" * (2 + 2 * len(printed)) + "|"
-    for reading in readings_of(content):
-        for name, choice in reading.chosen.items():
-            theirs = [in_paper(reading, name, measure, paper) for measure in printed]
+    for comparison in comparisons_of(content):
+        for name, choice in comparison.chosen.items():
+            theirs = [in_paper(comparison, name, measure, paper) for measure in printed]
             if any(theirs):
                 ours = [spread(level(choice, measure)) for measure in printed]
                 cells = [f"{own} | {other}" for own, other in zip(ours, theirs, strict=True)]
-                yield f"| {reading.comparison.data} | {name} | {' | '.join(cells)} |"
+                yield f"| {comparison.data} | {name} | {' | '.join(cells)} |"
 
 
 def main() -> None:
