@@ -95,7 +95,7 @@ def accept_path(points: Points, rule: Rule, places: Int[np.ndarray, "place"]) ->
 
 
 def _find_start(points: Points, rule: Rule, places: Int[np.ndarray, "place"]) -> int:
-    """The first point of a path whose guard the posterior expects to pass, or else where it comes nearest to it."""
+    """The first point of a path whose guard the posterior expects to pass, or comes nearest to passing."""
     _, guard = _support(points, rule, places, expected=True)
     ready = np.flatnonzero(guard >= rule.margin + SPARE)
     return int(ready[0]) if len(ready) else int(guard.argmax())
