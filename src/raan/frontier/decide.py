@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from jaxtyping import Bool, Float, Int
 
+from raan.frontier.calibration import Calibration
 from raan.frontier.posterior import Posterior
 
 Weights = Float[np.ndarray, "point label group"]
@@ -73,6 +74,11 @@ class Evaluation:
     def plain(self) -> Int[np.ndarray, "row"]:
         """The decisions of the plain classifier."""
         return np.asarray(self.posterior.sum(2).argmax(1))
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """How the posterior is calibrated within groups for plans, where each row's group is known to it."""
+        return Calibration.fit(self.posterior, self.label, self.group, self.weight)
 
     @cached_property
     def _sorted(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -11,6 +11,7 @@ The rows are gathered into bins of similar posterior first, so the cost does not
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from itertools import pairwise, product
 
 import numpy as np
@@ -20,6 +21,7 @@ from raan.fairness.evidence import compare_with_worst, paired_error
 from raan.fairness.measures import ACCURACY, AIMS, Limit, Measure
 from raan.fairness.metrics import group_accuracy
 from raan.fairness.rule import Rule
+from raan.frontier.calibration import Calibration
 from raan.frontier.decide import Counted, Evaluation, Weights, decide, decide_flat
 from raan.frontier.posterior import Posterior
 from raan.frontier.programme import CellWeights, Programme
@@ -77,8 +79,7 @@ class Points:
     @classmethod
     def of(cls, weights: Weights, path: Int[np.ndarray, "point"], evaluation: Evaluation) -> "Points":
         """Evaluate weights, of which the first are the reference's."""
-        bins = Bins.of(evaluation.posterior, evaluation.weight)
-        return cls(weights, *evaluation.count(weights), *bins.expect(weights), path)
+        return cls(weights, *evaluation.count(weights), *Bins.of_rows(evaluation).expect(weights), path)
 
     def __add__(self, other: "Points") -> "Points":
         """Both, one after the other."""
@@ -96,10 +97,21 @@ class Points:
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Rows of similar posterior: their mean, and how many there are."""
+    """Rows of similar posterior: their mean, how many there are, and the calibrated posterior that counts."""
 
     posterior: Posterior
     mass: Float[np.ndarray, "bin"]
+    calibration: Calibration | None = None
+
+    @classmethod
+    def of_rows(cls, evaluation: Evaluation) -> "Bins":
+        """The bins of some rows."""
+        return replace(cls.of(evaluation.posterior, evaluation.weight), calibration=evaluation.calibration)
+
+    @cached_property
+    def expected(self) -> Posterior:
+        """The posterior by which decisions are counted."""
+        return self.posterior if self.calibration is None else self.calibration(self.posterior)
 
     @classmethod
     def of(cls, posterior: Posterior, weight: Float[np.ndarray, "row"] | None = None) -> "Bins":
@@ -126,7 +138,7 @@ class Bins:
         """Count what the weights decide with the posterior in place of labels; the first are the reference."""
         classes, groups = self.posterior.shape[1:]
         flat = self.posterior.reshape(len(self.mass), -1)
-        weighted = flat * self.mass[:, None]
+        weighted = self.expected.reshape(flat.shape) * self.mass[:, None]
         decided, reference = decide_flat(flat, weights), decide_flat(flat, weights[:1])
         shape = (len(weights), classes, groups)
         counts = np.zeros((len(weights), classes, groups + 1, classes))
@@ -151,8 +163,7 @@ def plan(evaluation: Evaluation, rule: Rule, seed: int = 0) -> tuple[Evaluation,
     """
     reference = find_reference(evaluation, rule.currency)
     evaluation = replace(evaluation, reference=decide(evaluation.posterior, reference))
-    bins = Bins.of(evaluation.posterior, evaluation.weight)
-    planner = Planner(bins, evaluation.count(reference[None]).counts[0], reference, rule, seed)
+    planner = Planner(Bins.of_rows(evaluation), evaluation.count(reference[None]).counts[0], reference, rule, seed)
     found = [(-1, reference)]
     for place, (aim, guarded) in enumerate(PATHS):
         measure = AIMS[aim].at(rule.positive)
@@ -167,8 +178,8 @@ def extend(
     points: Points, evaluation: Evaluation, rule: Rule, wanted: Sequence[Measure | Limit], seed: int = 0
 ) -> Points:
     """Add paths for other aims and limits to the points of the same rows, reference and performance."""
-    bins, reference = Bins.of(evaluation.posterior, evaluation.weight), points.weights[0]
-    planner = Planner(bins, points.counts[0], reference, rule, seed, tuple(points.weights))
+    reference = points.weights[0]
+    planner = Planner(Bins.of_rows(evaluation), points.counts[0], reference, rule, seed, tuple(points.weights))
     found = [weights for each in wanted for guarded in (False, True) for weights in planner.plan(each, guarded)]
     if not found:
         return points
@@ -215,7 +226,9 @@ class Planner:
 
     def plan(self, wanted: Measure | Limit, guarded: bool) -> list[CellWeights]:
         """Plan the path of an aim or a limit: weights for every budget, and between them."""
-        programme = Programme(self.bins.posterior, self.bins.mass, self.rule.currency, self.reference)
+        bins = self.bins
+        decided = decide(bins.posterior, self.reference)
+        programme = Programme(bins.expected, bins.mass, self.rule.currency, decided.astype(np.float64))
         if len(self.reference) == 2 and isinstance(wanted, Measure) and programme.can_solve(wanted):
             found = [*self._solve(programme, wanted, guarded)]
         else:
@@ -229,7 +242,7 @@ class Planner:
         """The weights of a linear programme for every budget."""
         for budget in self.budgets:
             if not guarded:
-                weights = programme.solve(aim, budget)
+                weights = self._solve_once(programme, aim, budget)
             else:
                 tried = (self._solve_guarded(programme, aim, budget, reserve) for reserve in RESERVES)
                 weights = next((each for each in tried if each is not None), None)
@@ -246,10 +259,18 @@ class Planner:
         weights: CellWeights | None = None
         for _ in range(2):
             limits = self._least(programme, weights, reserve)
-            weights = programme.solve(aim, budget, **limits)
+            weights = self._solve_once(programme, aim, budget, **limits)
             if weights is None:
                 return None
         return weights
+
+    def _solve_once(
+        self, programme: Programme, aim: Measure, budget: float, **limits: Float[np.ndarray, "..."]
+    ) -> CellWeights | None:
+        """Solve a programme for weights on the posterior as it is, before its calibration."""
+        weights = programme.solve(aim, budget, **limits)
+        calibration = self.bins.calibration
+        return weights if weights is None or calibration is None else calibration.to_scores(weights)
 
     def _least(
         self, programme: Programme, weights: CellWeights | None, reserve: float

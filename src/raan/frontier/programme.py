@@ -17,7 +17,7 @@ from jaxtyping import Float
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 
 from raan.fairness.measures import ACCURACY, AIMS, Measure, Rate, parse, rate_of
-from raan.frontier.decide import decide_flat
+from raan.frontier.decide import decide
 from raan.frontier.posterior import Posterior
 
 ACCURACY_PRICE = 0.1
@@ -55,13 +55,13 @@ class Programme:
         posterior: P(y, a | x) of each row or bin, for two classes.
         mass: how many rows each of them stands for.
         currency: the performance that a budget is for.
-        reference: the weights of the classifier that it is compared with; the plain one's by default.
+        plain: the decisions of the classifier that it is compared with; the most probable classes by default.
     """
 
     posterior: Posterior
     mass: Float[np.ndarray, "row"]
     currency: Measure = field(default_factory=lambda: ACCURACY)
-    reference: CellWeights | None = None
+    plain: Float[np.ndarray, "row"] | None = None
 
     @cached_property
     def _weighted(self) -> Posterior:
@@ -82,9 +82,9 @@ class Programme:
     @cached_property
     def _plain(self) -> Float[np.ndarray, "row"]:
         """The decisions of the reference."""
-        weights = np.ones(self.posterior.shape[1:]) if self.reference is None else self.reference
-        flat = self.posterior.reshape(len(self.posterior), -1)
-        return np.asarray(decide_flat(flat, weights[None])[:, 0], dtype=np.float64)
+        if self.plain is not None:
+            return self.plain
+        return np.asarray(decide(self.posterior, np.ones(self.posterior.shape[1:])), dtype=np.float64)
 
     @cached_property
     def plain_accuracy(self) -> CellWeights:
