@@ -62,8 +62,8 @@ class Calibration:
         threshold = (first > 0) & (second > 0)
         ratio = np.where(threshold, first, 1.0) / np.where(threshold, second, 1.0)
         ratio = np.exp(np.clip((np.log(ratio) - self.intercept) / self.slope, -50, 50))
-        total = first + second
-        return np.asarray(np.where(threshold, np.stack([ratio, np.ones_like(ratio)]) / (1 + ratio) * total, weights))
+        scores = np.stack([ratio, np.ones_like(ratio)]) / (1 + ratio) * (first + second)
+        return np.asarray(np.where(threshold, scores, weights))
 
 
 def _log_odds(of_class: Float[np.ndarray, "row label"]) -> Float[np.ndarray, "row"]:
