@@ -15,6 +15,7 @@ import contextlib
 import gzip
 import io
 import json
+import math
 import time
 import warnings
 from collections.abc import Iterator
@@ -32,8 +33,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from raan import FairFrontier
+from raan.fairness.evidence import support_budget, support_guard
 from raan.fairness.measures import AIMS
 from raan.fairness.metrics import NAMES, metrics, worst_group_accuracy
+from raan.frontier.choice import find_path
 from raan.frontier.decide import Evaluation
 from raan.frontier.posterior import Recipe, Rows, average, cross_fit, give_attribute, soften
 from reproduce.tables import SOURCES, Source, above, read_table
@@ -157,7 +160,7 @@ def run(draw: Draw, confidences: tuple[float, ...] | None = None) -> dict[str, A
         else:
             posterior = average(several, X_test)
         tests[name] = Evaluation(posterior, y_test, a_test, **_parts_of(y_test))
-    found = {}
+    found, possible = {}, {}
     for confidence in confidences or (CONFIDENCES if draw.seed < SEVERAL else (0.9,)):
         fair = FairFrontier.from_posterior(q, y, a, confidence=confidence)
         for aim, budget in product(AIMS, BUDGETS):
@@ -165,7 +168,9 @@ def run(draw: Draw, confidences: tuple[float, ...] | None = None) -> dict[str, A
             for name, evaluation in tests.items():
                 key = f"{aim} {budget} {confidence}" + (" refit" if name == "refit" else "")
                 found[key] = evaluate(choice, evaluation, aim)
-    return draw._asdict() | {"found": found}
+            if confidence == 0.9 and hasattr(choice, "points_"):
+                possible[f"{aim} {budget}"] = find_possible(choice, tests["average"], draw.rows)
+    return draw._asdict() | {"left": len(y_test), "found": found, "possible": possible}
 
 
 def _parts_of(y: np.ndarray) -> dict[str, Any]:
@@ -173,7 +178,10 @@ def _parts_of(y: np.ndarray) -> dict[str, Any]:
     return {"part": np.zeros(len(y), int), "parts": 1} if "part" in Evaluation.__dataclass_fields__ else {}
 
 
-COLUMNS = ("claimed", "loss", "fall", "before", "after", "low", "high", "loss high", "accuracy short", "needed")
+COLUMNS = (
+    *("claimed", "loss", "fall", "before", "after", "low", "high", "loss high", "accuracy short", "needed"),
+    "loss expected",
+)
 
 
 def evaluate(choice: FairFrontier, rows: Evaluation, aim: str) -> list[float]:
@@ -196,8 +204,25 @@ def evaluate(choice: FairFrontier, rows: Evaluation, aim: str) -> list[float]:
         choice.promise_.accuracy_loss.high,
         expected[NAMES[0]].low - float(chosen.accuracy),
         getattr(getattr(choice, "choice_", None), "rows_needed", None) or 0,
+        choice.promise_.accuracy_loss.value,
     )
     return [round(float(value), 5) for value in values]
+
+
+def find_possible(choice: FairFrontier, rows: Evaluation, size: int) -> list[float]:
+    """The gain of the best point of a choice's path, for somebody who knows what each does to new rows.
+
+    First of the points that keep budget and guard; then of those that leave the margin that `size` rows need.
+    """
+    rule, points = choice.frontier_.rule, choice.points_
+    counts, switched = rows.count(points.weights[np.r_[0, find_path(points, rule, rule.goal)]])
+    scale = size / counts[0].sum()
+    sized = (scale * counts, scale * counts[0], scale * switched)
+    support = np.minimum(
+        support_budget(*sized, rule.accuracy_drop), support_guard(*sized, float(rule.worst_group_drop or 0))
+    )
+    loss = rule.goal.loss_of(counts)
+    return [round(float((loss[0] - loss)[support >= m].max(initial=0)), 5) for m in (0, rule.margin)]
 
 
 def read(*paths: Path) -> list[dict[str, Any]]:
@@ -217,23 +242,29 @@ def binomial(share: float, draws: int) -> float:
 
 
 def collect(records: list[dict[str, Any]], **wanted: Any) -> np.ndarray:
-    """The choices of some draws, a row each: budget, confidence, then `COLUMNS`."""
+    """The choices of some draws, a row each: budget, confidence, aim, training rows for each test row, `COLUMNS`.
+
+    What was not recorded in a draw is nan.
+    """
     aims, refit = wanted.pop("aims", tuple(AIMS)), wanted.pop("refit", False)
     rows = []
     for record in records:
         if any(record[name] not in values for name, values in wanted.items()):
             continue
+        ratio = record["rows"] / record["left"] if "left" in record else np.nan
         for key, values in record["found"].items():
             aim, budget, confidence, *other = key.split()
             if aim in aims and bool(other) == refit:
-                rows.append([float(budget), float(confidence), list(AIMS).index(aim), *values])
-    return np.array(rows).reshape(-1, 3 + len(COLUMNS))
+                unknown = [np.nan] * (len(COLUMNS) - len(values))
+                rows.append([float(budget), float(confidence), list(AIMS).index(aim), ratio, *values, *unknown])
+    return np.array(rows).reshape(-1, 4 + len(COLUMNS))
 
 
 class Summary(NamedTuple):
     """What happened in some choices, as shares of all of them.
 
-    `worse`, `missed` and `loss_missed` are shares of the choices that claimed a gain.
+    `worse`, `missed` and `loss_missed` are shares of the choices that claimed a gain; the intervals of the last
+    two are widened for the error of the rows left over.
     """
 
     choices: int
@@ -248,23 +279,26 @@ class Summary(NamedTuple):
 
 def summarise(rows: np.ndarray) -> Summary:
     """Count how often a claim did not hold on new rows."""
-    budget, _, aim, claimed, loss, fall, before, after, low, high, loss_high, _, _ = rows.T
+    budget, _, aim, ratio, claimed, loss, fall, before, after, low, high, loss_high, _, _, expected = rows.T
     more = np.array([each.more_is_better for each in AIMS.values()])[aim.astype(int)]
     worse = np.where(more, after < before, after > before)
-    missed = np.where(more, after < low, after > high)
+    wider = np.sqrt(1 + ratio)
+    middle, half = (low + high) / 2, (high - low) / 2
+    missed = np.where(more, after < middle - wider * half, after > middle + wider * half)
     gain = np.where(more, after - before, before - after)
     fair = claimed > 0
+    known = fair & ~np.isnan(expected)
 
-    def of_fair(happened: np.ndarray) -> float:
-        return float(happened[fair].mean()) if fair.any() else 0.0
+    def share(happened: np.ndarray, among: np.ndarray) -> float:
+        return float(happened[among].mean()) if among.any() else math.nan
 
     return Summary(
         len(rows),
         float((loss > budget + 1e-9).mean()),
         float((fall > 1e-9).mean()),
-        of_fair(worse),
-        of_fair(missed),
-        of_fair(loss > loss_high),
+        share(worse, fair),
+        share(missed, fair),
+        share(loss > expected + wider * (loss_high - expected), known),
         float(1 - fair.mean()),
         100 * float(gain.mean()),
     )
@@ -390,10 +424,27 @@ def list_before(records: list[dict[str, Any]]) -> Iterator[str]:
         )
 
 
+def list_possible(records: list[dict[str, Any]]) -> Iterator[str]:
+    """A row for each number of rows and aim: the gain, and the best gain on the same paths, at half a point."""
+    yield "| rows, aim | draws | gain | the best that leaves the margin | the best that keeps budget and guard |"
+    yield "|---|" + "---:|" * 4
+    for rows, aim in product((1_000, 3_000, 10_000, 30_000), AIMS):
+        key = f"{aim} {BUDGETS[0]}"
+        some = [
+            r for r in records if r["rows"] == rows and r["setting"] == "unseen" and key in r.get("possible", ())
+        ]
+        if some:
+            gained = collect([r | {"found": {f"{key} 0.9": r["found"][f"{key} 0.9"]}} for r in some])
+            most, with_margin = 100 * np.mean([r["possible"][key] for r in some], axis=0)
+            gains = f"{summarise(gained).gain:.1f} | {with_margin:.1f} | {most:.1f}"
+            yield f"| {rows:,} rows, {AIMS[aim].title} | {len(some)} | {gains} |"
+
+
 TABLES = {
     "coverage by confidence": list_confidences,
     "coverage by rows": list_sizes,
     "coverage before": list_before,
+    "coverage possible": list_possible,
     "coverage by aim": list_aims,
     "coverage by table": list_draws_of_tables,
 }
@@ -408,7 +459,8 @@ def _row(name: str, rows: np.ndarray, confidence: float = 0.9) -> Iterator[str]:
 
 def _cells(found: Summary) -> str:
     shares = (found.exceeded, found.broken, found.worse, found.missed, found.loss_missed, found.kept)
-    return " | ".join([f"{found.choices:,}", *(f"{share:.1%}" for share in shares), f"{found.gain:.2f}"])
+    cells = ("" if math.isnan(share) else f"{share:.1%}" for share in shares)
+    return " | ".join([f"{found.choices:,}", *cells, f"{found.gain:.2f}"])
 
 
 if __name__ == "__main__":

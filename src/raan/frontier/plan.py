@@ -1,10 +1,11 @@
 """The weights that are worth testing, planned with the posterior alone.
 
 For every aim, with and without the guard, a *path* of weights leads from small to large losses of accuracy. The
-labels of the rows take no part in this: they only test what was planned (`raan.frontier.choice`), in the order of
-the path. So a lucky point cannot be found by trying many. By duality the best decisions under limits on rates of
-groups are those of weights w[y, a] = 1 + lambda[y, a] / P(y, a): 1 for accuracy, and a price for each cell. Of two
-classes a linear programme finds the prices; of more classes a search does.
+labels of the rows take no part in this, but for two numbers of each known group (`raan.frontier.calibration`).
+They test what was planned (`raan.frontier.choice`), in the order of the path, so a lucky point cannot be found by
+trying many. By duality the best decisions under limits on rates of groups are those of weights
+w[y, a] = 1 + lambda[y, a] / P(y, a): 1 for accuracy, and a price for each cell. Of two classes a linear programme
+finds the prices; of more classes a search does.
 
 The rows are gathered into bins of similar posterior first, so the cost does not grow with their number.
 """
