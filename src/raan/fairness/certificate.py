@@ -200,7 +200,12 @@ def certify_counts(
         raise InputError("the rows to certify with", "are none", "at least one")
     known = chosen[:, :-1]
     large = (known.sum(-1) >= min_count).all(0)
-    claims = 1 + bool(large.any()) * 2 + (large.sum() > 1) * len(GAPS)
+    strata = [
+        compared
+        for stratum in rule.strata or [range(len(groups))]
+        if len(compared := [group for group in stratum if large[group]]) > 1
+    ]
+    claims = 1 + bool(large.any()) * 2 + bool(strata) * len(GAPS)
     level = (1 - confidence) / claims
     lost = float(accuracy(plain) - accuracy(chosen))
     worse, better = (float(switched.sum() + sign * round(lost * rows)) / 2 for sign in (1, -1))
@@ -214,7 +219,7 @@ def certify_counts(
         loss=loss,
         budget=budget,
         lowest=_bound_lowest(known, large, level),
-        gaps={key: bound_gap(key, known[:, large], level) for key in GAPS} if large.sum() > 1 else {},
+        gaps={key: bound_gap(key, known, level, strata) for key in GAPS} if strata else {},
         limits={limit.measure.key: limit.value for limit in rule.limits if _is_bounded(limit)},
         recalls=recalls,
         left_out=tuple(name for name, enough in zip(groups, large, strict=True) if not enough),
@@ -295,7 +300,12 @@ def list_sums(aim: str, known: Float[np.ndarray, "label group prediction"]) -> l
     return found
 
 
-def bound_gap(aim: str, known: Float[np.ndarray, "label group prediction"], level: float) -> Bound:
-    """Return the gap of an aim among groups, and its upper bound."""
-    sums = list_sums(aim, known)
+def bound_gap(
+    aim: str,
+    known: Float[np.ndarray, "label group prediction"],
+    level: float,
+    strata: Sequence[Sequence[int]] | None = None,
+) -> Bound:
+    """Return the gap of an aim among groups, and its upper bound; with strata the largest within one."""
+    sums = [each for stratum in strata or [range(known.shape[1])] for each in list_sums(aim, known[:, stratum])]
     return Bound(max(each.seen for each in sums), bound_largest(sums, level))

@@ -11,9 +11,10 @@ import numpy as np
 from jaxtyping import Bool, Float, Int
 
 from raan.errors import InputError, needing
-from raan.fairness.measures import ACCURACY, MEASURES, Measure
+from raan.fairness.counts import Counts
+from raan.fairness.measures import ACCURACY, AIMS, MEASURES, Measure
 from raan.fairness.metrics import NAMES, Metrics, metrics
-from raan.fairness.rule import Rule
+from raan.fairness.rule import LAST, Rule
 from raan.text import html_table
 
 if TYPE_CHECKING:
@@ -30,11 +31,12 @@ class Point:
 
     what: Mapping[str, Any]
     counts: Float[np.ndarray, "label attribute prediction"]
+    rule: Rule = LAST
 
     @cached_property
     def metrics(self) -> Metrics:
         """Its metrics."""
-        return metrics(self.counts)
+        return _measure(self.counts, self.rule)
 
     def to_dict(self) -> dict[str, Any]:
         """What it is, then its metrics as numbers."""
@@ -84,7 +86,7 @@ class Frontier(Sequence[Point]):
     @cached_property
     def metrics(self) -> Metrics:
         """The metrics of all points."""
-        return metrics(self.counts)
+        return _measure(self.counts, self.rule)
 
     @property
     def plain(self) -> Point:
@@ -211,7 +213,7 @@ class Frontier(Sequence[Point]):
     def __getitem__(self, index: int | slice) -> Point | list[Point]:
         if isinstance(index, slice):
             return [self[place] for place in range(len(self))[index]]
-        return Point(self.what[index], self.counts[index])
+        return Point(self.what[index], self.counts[index], self.rule)
 
     def __len__(self) -> int:
         return len(self.what)
@@ -245,6 +247,14 @@ class Frontier(Sequence[Point]):
         return html_table(
             [["", "plain", "chosen"], *rows], f"Trade-off of {len(self):,} points, in cross-validation"
         )
+
+
+def _measure(counts: Counts, rule: Rule) -> Metrics:
+    """The metrics of points, between the groups that a rule compares."""
+    found = metrics(counts)
+    if not rule.strata:
+        return found
+    return replace(found, **{each.metric: each.at(-1, rule.strata)(counts) for each in AIMS.values()})
 
 
 def keep_undominated(

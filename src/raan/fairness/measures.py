@@ -33,6 +33,9 @@ from raan.fairness.metrics import Metrics
 Values: TypeAlias = Float[np.ndarray, "*lead"]
 OfClasses: TypeAlias = Float[np.ndarray, "*lead slot class"]
 
+Strata: TypeAlias = tuple[tuple[int, ...], ...]
+"""Groups that are compared with each other only, by their numbers; () compares all groups."""
+
 COMPARISONS = ("gap", "ratio", "min", "max", "mean_gap", "overall")
 """How a rate becomes one number; `mean_gap` is the mean difference over all pairs of groups."""
 
@@ -198,6 +201,7 @@ class Measure:
         formula: how it is calculated; the key by default.
         unit: "%" for shares, "" for other numbers.
         metric: its name among the `Metrics` of a training path, where it is one of them.
+        strata: groups that are compared with each other only; the largest gap, or the smallest ratio, counts.
     """
 
     key: str
@@ -209,6 +213,7 @@ class Measure:
     unit: str = "%"
     metric: str = ""
     positive: int = -1
+    strata: Strata = ()
 
     def __post_init__(self) -> None:
         """Fill in the names that follow from the key."""
@@ -229,13 +234,13 @@ class Measure:
     def _tree(self) -> ast.expr:
         return parse(self.formula)
 
-    def at(self, positive: int) -> "Measure":
-        """The same with another positive class, by its number."""
-        return replace(self, positive=positive)
+    def at(self, positive: int, strata: Strata = ()) -> "Measure":
+        """The same with another positive class, by its number, or between the groups of each stratum only."""
+        return replace(self, positive=positive, strata=strata)
 
     def __call__(self, counts: Counts, min_count: float = 1) -> Values:
         """Its value for counts of decisions, [..., class, group or unknown, predicted class]."""
-        return np.asarray(_Evaluator(counts, min_count, self.positive).of_all(self._tree))
+        return np.asarray(_Evaluator(counts, min_count, self.positive, self.strata).of_all(self._tree))
 
     def of(self, metrics: Metrics) -> Values:
         """Its value among the metrics of a training path."""
@@ -302,9 +307,9 @@ class Limit:
         found = self.measure(counts)
         return np.asarray(self.value - found if self.side == "at most" else found - self.value)
 
-    def at(self, positive: int) -> "Limit":
-        """The same with another positive class, by its number."""
-        return replace(self, measure=self.measure.at(positive))
+    def at(self, positive: int, strata: Strata = ()) -> "Limit":
+        """The same with another positive class, by its number, or between the groups of each stratum only."""
+        return replace(self, measure=self.measure.at(positive, strata))
 
     def __str__(self) -> str:
         return f"{self.measure.title} {self.side} {self.measure.format(self.value)}"
@@ -337,6 +342,13 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {
     "smallest": lambda *several: np.minimum.reduce(np.broadcast_arrays(*several)),
     "largest": lambda *several: np.maximum.reduce(np.broadcast_arrays(*several)),
 }
+WITHIN: Mapping[str, Callable[..., Any]] = {
+    "gap": np.maximum.reduce,
+    "ratio": np.minimum.reduce,
+    "mean_gap": np.maximum.reduce,
+}
+"""Comparisons between groups that are made within strata, and which stratum counts."""
+
 CELLS = ("tp", "fn", "fp", "tn", "right")
 
 
@@ -362,11 +374,16 @@ class _Evaluator(NamedTuple):
     counts: Counts
     min_count: float
     positive: int
+    strata: Strata = ()
 
     def of_all(self, node: ast.expr) -> Any:
         """Return the value of a measure: rates are compared between groups, or measured overall."""
         if isinstance(node, ast.Attribute):
-            return _reduce(node.attr, rate_of(node.value).at(self.positive), self.counts, self.min_count)
+            rate = rate_of(node.value).at(self.positive)
+            if not self.strata or node.attr not in WITHIN:
+                return _reduce(node.attr, rate, self.counts, self.min_count)
+            parts = (self.counts[..., [*stratum, -1], :] for stratum in self.strata)
+            return WITHIN[node.attr]([_reduce(node.attr, rate, part, self.min_count) for part in parts])
         if isinstance(node, ast.Constant):
             return float(node.value)  # type: ignore[arg-type]
         if isinstance(node, ast.Name) and node.id in AIMS:

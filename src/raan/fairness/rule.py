@@ -10,7 +10,7 @@ from jaxtyping import Float, Int
 from raan.errors import InputError, Option, is_number
 from raan.fairness.counts import Counts, resample
 from raan.fairness.evidence import GUARDS, GuardLevel, Reference, Switched
-from raan.fairness.measures import ACCURACY, MEASURES, Limit, Measure, read_aim, read_measure
+from raan.fairness.measures import ACCURACY, MEASURES, Limit, Measure, Strata, read_aim, read_measure
 from raan.fairness.metrics import Values, accuracy, group_accuracy, worst_group_accuracy
 
 ACCURACY_DROP = 0.005
@@ -51,7 +51,8 @@ class Rule:
     are measures with what they may be. FairFrontier chooses by tests (`raan.frontier.choice`),
     for which `margin` is the quantile and `guard` says what `worst_group_drop` protects, and `accuracy_drop` is a
     budget of `performance`; training paths and studies choose by the methods of this class, which know accuracy
-    and the guard of the worst cell only. `positive` is the number of the positive class, -1 for the last.
+    and the guard of the worst cell only. `positive` is the number of the positive class, -1 for the last;
+    with `strata` gaps and ratios are those between the groups of a stratum.
 
     Without an aim the last of the allowed points is taken; for "accuracy" the most accurate.
     """
@@ -66,6 +67,7 @@ class Rule:
     guard: GuardLevel = "worst"
     performance: str = ACCURACY.key
     positive: int = -1
+    strata: Strata = ()
 
     def __post_init__(self) -> None:
         """Either spelling of a measure is read; an unknown one, or a budget that is no share, is an error."""
@@ -88,7 +90,11 @@ class Rule:
     @property
     def goal(self) -> Measure:
         """The aim itself; the worst group's accuracy for a rule without one, to measure by."""
-        return self.currency if self.seeks_performance else read_aim(self.aim or "worst_group").at(self.positive)
+        return self.currency if self.seeks_performance else self.read(read_aim(self.aim or "worst_group"))
+
+    def read(self, measure: Measure) -> Measure:
+        """A measure with the positive class of the rule, between the groups that it compares."""
+        return measure.at(self.positive, self.strata)
 
     @property
     def currency(self) -> Measure:
@@ -100,7 +106,7 @@ class Rule:
         """What is reported of a choice: the columns of every table, and what the rule asks for besides."""
         asked = (self.currency, *(() if self.seeks_performance else (self.goal,)))
         several = (*MEASURES, *asked, *(limit.measure for limit in self.limits))
-        return tuple({each.metric: each.at(self.positive) for each in several}.values())
+        return tuple({each.metric: self.read(each) for each in several}.values())
 
     @property
     def seeks_performance(self) -> bool:

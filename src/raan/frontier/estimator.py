@@ -14,13 +14,22 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
-from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole
+from raan.errors import InputError, InputTypeError, Message, Option, is_number, is_whole, listed
 from raan.fairness.certificate import Certificate
 from raan.fairness.counts import MIN_CHOSEN, MIN_MEASURED, effective_weights
 from raan.fairness.evidence import is_constant
 from raan.fairness.frontier import Frontier
-from raan.fairness.groups import UNKNOWN, check_lengths, check_order, encode_attribute, match_groups, read_weights
-from raan.fairness.measures import AIMS, Limit, Measure, Rate, read_aim, read_measure
+from raan.fairness.groups import (
+    UNKNOWN,
+    Codes,
+    check_lengths,
+    check_order,
+    cross_codes,
+    encode_attribute,
+    match_groups,
+    read_weights,
+)
+from raan.fairness.measures import AIMS, Limit, Measure, Rate, Strata, read_aim, read_measure
 from raan.fairness.metrics import accuracy
 from raan.fairness.promise import GUARDED, Promise, find_changes
 from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule, margin_of, warn_large_budget
@@ -101,6 +110,26 @@ def read_persons(groups: Any, rows: int) -> Int[np.ndarray, "row"] | None:
     person = encode_attribute(groups, argument="groups", allow_quantity=True).codes
     check_lengths(X=range(rows), groups=person)
     return person
+
+
+def find_strata(group: Int[np.ndarray, "row"], control: Codes) -> Strata:
+    """The groups of each stratum that has several, by their numbers; a warning names the strata that have not."""
+    inside = {
+        name: np.unique(group[(group != UNKNOWN) & (control.codes == stratum)]).tolist()
+        for stratum, name in enumerate(control.names)
+    }
+    small = [name for name, several in inside.items() if len(several) < 2]
+    if len(small) == len(inside):
+        raise InputError(
+            Option("control_features"), "leave no stratum with two groups that are large enough", "larger strata"
+        )
+    if small:
+        warnings.warn(
+            f"control_features: groups are not compared within {listed(small, 5)}, where fewer than two are large "
+            "enough",
+            stacklevel=3,
+        )
+    return tuple(tuple(several) for several in inside.values() if len(several) > 1)
 
 
 UNSET: Any = object()
@@ -205,7 +234,14 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self.verbose = verbose
 
     def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None, groups: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any = None,
+        sample_weight: Any = None,
+        groups: Any = None,
+        control_features: Any = None,
     ) -> "FairFrontier":
         """Fit the posterior in folds, and choose.
 
@@ -219,11 +255,18 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 effective sample size.
             groups: whose row each is, where people have several: all rows of a person are in one fold, and count
                 for no more than one row in every error.
+            control_features: columns that divide the rows into strata, such as the kind of job: groups are then
+                compared within each stratum only, in every aim, limit and figure. Not with
+                `attribute_at_prediction`.
 
         Returns:
             The fitted classifier.
+
+        Raises:
+            InputError: for parameters and columns that cannot be, by name.
         """
         check_parameters(self)
+        self.strata_: Strata = ()
         self._rule()
         check_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
         warn_large_budget(self.accuracy_drop, stacklevel=2)
@@ -237,7 +280,11 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         cells = Cells.of(y, sensitive_features)
         rows = count_rows(X)
         check_lengths(X=range(rows), y=cells.label, sensitive_features=cells.attribute.codes)
+        control = None if control_features is None else self._encode_control(cells, control_features)
+        if control is not None:
+            cells = replace(cells, attribute=cross_codes([control, cells.attribute]))
         group, self.groups_ = self._encode_groups(cells)
+        self.strata_ = () if control is None else find_strata(group, control)
         coded = cells.label if counts_classes_from_zero(self.estimator) else cells.classes[cells.label]
         given = read_weights(sample_weight, rows)
         person = read_persons(groups, rows)
@@ -335,6 +382,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         groups: Sequence[str],
         models: Sequence[Chain | Joint] = (),
         rule: Rule | None = None,
+        strata: Strata = (),
         **parameters: Any,
     ) -> "FairFrontier":
         """A fitted classifier from the points of a trade-off and the folds' models; nothing is fitted or searched.
@@ -344,7 +392,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """
         model = cls(parameters.pop("estimator", None), **parameters)
         model.classes_, model.groups_, model.models_ = np.asarray(classes), tuple(groups), list(models)
-        model.points_ = points
+        model.points_, model.strata_ = points, strata
         return model._choose_by(rule or model._rule())
 
     def with_points(self, points: Points) -> "FairFrontier":
@@ -361,7 +409,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         ]
         other = copy.copy(self)
         other.models_, other.groups_ = models, ("all",)
-        other.points_ = Points.none(self.points_.weights[0][:, :1])
+        other.points_, other.strata_ = Points.none(self.points_.weights[0][:, :1]), ()
         return other._choose_by(other._rule())
 
     def choose(
@@ -423,7 +471,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                     Option(side.replace(" ", "_")), f"is a {type(named).__name__}", "a dict of measures and limits"
                 )
         limits = tuple(
-            Limit.read(name, side, value).at(rule.positive)
+            Limit.read(name, side, value).at(rule.positive, rule.strata)
             for side, named in sides
             for name, value in (named or {}).items()
         )
@@ -629,6 +677,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             "tried": {each.name: getattr(self.points_, each.name) for each in fields(Points)},
             "limits": tuple((each.measure.key, each.side, float(each.value)) for each in rule.limits),
             "accuracy_drop": float(rule.accuracy_drop),
+            "strata": self.strata_,
             "sketch": tuple(vars(self.sketch_).values()) if hasattr(self, "sketch_") else None,
         }
 
@@ -651,16 +700,25 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 raise ValueError(f"there are {len(attribute)} models of the attribute for {len(classes)} classes")
             models.append(Chain(label, tuple(attribute), len(groups)))
         limits = tuple(Limit.read(str(name), side, float(value)) for name, side, value in state["limits"])
+        strata = tuple(tuple(int(group) for group in each) for each in state.get("strata", ()))
+        if any(not 0 <= group < len(groups) for each in strata for group in each):
+            raise ValueError(f"the strata are {strata}; expected numbers of the {len(groups)} groups")
         rule = None
         if limits:
             own = cls(None, **{name: value for name, value in parameters.items() if name != "estimator"})
-            own.classes_ = np.asarray(classes)
+            own.classes_, own.strata_ = np.asarray(classes), strata
             rule = own._rule()
-            limits = tuple(limit.at(rule.positive) for limit in limits)
+            limits = tuple(limit.at(rule.positive, strata) for limit in limits)
             rule = replace(rule, aim=rule.performance, accuracy_drop=float(state["accuracy_drop"]), limits=limits)
         with warnings.catch_warnings(action="ignore"):  # a choice warns when it is made, not later
             model = cls.from_points(
-                Points(*found), classes=classes, groups=groups, models=models, rule=rule, **parameters
+                Points(*found),
+                classes=classes,
+                groups=groups,
+                models=models,
+                rule=rule,
+                strata=strata,
+                **parameters,
             )
         restore_input(model, state)
         if state.get("sketch") is not None:  # models of earlier versions have none
@@ -689,6 +747,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             guard=self.guard,  # type: ignore[arg-type]
             performance=read_measure(self.performance, "performance").key,
             positive=self._positive(),
+            strata=getattr(self, "strata_", ()),
         )
 
     def _positive(self) -> int:
@@ -712,6 +771,16 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
     def _recipe(self) -> Recipe:
         attribute = soften(self.estimator) if self.attribute_estimator is None else self.attribute_estimator
         return Recipe(self.estimator, attribute, self.factorisation, bool(self.attribute_at_prediction))  # type: ignore[arg-type]
+
+    def _encode_control(self, cells: Cells, control_features: Any) -> Codes:
+        """The stratum of each row."""
+        if self.attribute_at_prediction:
+            raise InputError(
+                Option("control_features"), "are given with attribute_at_prediction", "one of the two"
+            )
+        control = encode_attribute(control_features, argument="control_features")
+        check_lengths(y=cells.label, control_features=control.codes)
+        return control
 
     def _encode_groups(self, cells: Cells) -> tuple[Int[np.ndarray, "row"], tuple[str, ...]]:
         """Each row's group among those that are evaluated, and their names; one group alone is not compared."""
@@ -800,7 +869,7 @@ def _summarise(model: FairFrontier) -> list[str]:
     if rule.worst_group_drop is not None:
         guard = f"{GUARDED[rule.guard]} at most {100 * rule.worst_group_drop:g} points"
     shown = {"groups": ", ".join(model.groups_), "asked": ", ".join(asked), "guard": guard, "choice": taken}
-    for measured in dict.fromkeys([rule.currency, *(e.measure.at(rule.positive) for e in rule.limits), rule.goal]):
+    for measured in dict.fromkeys([rule.currency, *(each.measure for each in rule.limits), rule.goal]):
         before, after = (measured.format(each[measured.metric].value) for each in (promise.plain, promise.metrics))
         shown[measured.title] = f"{before} -> {after} expected"
     return [replace_controls(f"{name}: {value}") for name, value in shown.items()]

@@ -167,7 +167,7 @@ def plan(evaluation: Evaluation, rule: Rule, seed: int = 0) -> tuple[Evaluation,
     planner = Planner(Bins.of_rows(evaluation), evaluation.count(reference[None]).counts[0], reference, rule, seed)
     found = [(-1, reference)]
     for place, (aim, guarded) in enumerate(PATHS):
-        measure = AIMS[aim].at(rule.positive)
+        measure = rule.read(AIMS[aim])
         found += [(place, w) for w in planner.plan(measure, guarded and rule.worst_group_drop is not None)]
     if len(reference) == 2:
         found += [(THRESHOLDS, np.array([[1.0], [ratio]]) * np.ones_like(reference)) for ratio in RATIOS[9::10]]

@@ -136,7 +136,8 @@ class Programme:
             found = self._slopes(rate_of(each.value).at(aim.positive))
             if found is None:
                 return None
-            spreads.append(Spread(each.attr, *found))
+            strata = aim.strata if each.attr == "gap" and aim.strata else [range(len(found[1]))]
+            spreads += [Spread(each.attr, *(part[list(stratum)] for part in found)) for stratum in strata]
         return spreads
 
     def _slopes(self, rate: Rate) -> tuple[np.ndarray, np.ndarray] | None:
