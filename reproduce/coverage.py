@@ -263,16 +263,16 @@ def collect(records: list[dict[str, Any]], **wanted: Any) -> np.ndarray:
 class Summary(NamedTuple):
     """What happened in some choices, as shares of all of them.
 
-    `worse`, `missed` and `loss_missed` are shares of the choices that claimed a gain; the intervals of the last
-    two are widened for the error of the rows left over.
+    `worse`, and the second of `missed` and `loss_missed`, are shares of the choices that claimed a gain. The
+    intervals are widened for the error of the rows left over. The interval of a baseline that is kept is right.
     """
 
     choices: int
     exceeded: float
     broken: float
     worse: float
-    missed: float
-    loss_missed: float
+    missed: tuple[float, float]
+    loss_missed: tuple[float, float]
     kept: float
     gain: float
 
@@ -287,18 +287,19 @@ def summarise(rows: np.ndarray) -> Summary:
     missed = np.where(more, after < middle - wider * half, after > middle + wider * half)
     gain = np.where(more, after - before, before - after)
     fair = claimed > 0
-    known = fair & ~np.isnan(expected)
+    lost_more = loss > expected + wider * (loss_high - expected)
+    known = ~np.isnan(expected)
 
     def share(happened: np.ndarray, among: np.ndarray) -> float:
-        return float(happened[among].mean()) if among.any() else math.nan
+        return float((happened & fair)[among].mean()) if among.any() else math.nan
 
     return Summary(
         len(rows),
         float((loss > budget + 1e-9).mean()),
         float((fall > 1e-9).mean()),
         share(worse, fair),
-        share(missed, fair),
-        share(loss > expected + wider * (loss_high - expected), known),
+        (share(missed, fair | ~fair), share(missed, fair)),
+        (share(lost_more, known), share(lost_more, known & fair)),
         float(1 - fair.mean()),
         100 * float(gain.mean()),
     )
@@ -458,8 +459,8 @@ def _row(name: str, rows: np.ndarray, confidence: float = 0.9) -> Iterator[str]:
 
 
 def _cells(found: Summary) -> str:
-    shares = (found.exceeded, found.broken, found.worse, found.missed, found.loss_missed, found.kept)
-    cells = ("" if math.isnan(share) else f"{share:.1%}" for share in shares)
+    several = ((found.exceeded,), (found.broken,), (found.worse,), found.missed, found.loss_missed, (found.kept,))
+    cells = (" / ".join(f"{share:.1%}" for share in shares if not math.isnan(share)) for shares in several)
     return " | ".join([f"{found.choices:,}", *cells, f"{found.gain:.2f}"])
 
 

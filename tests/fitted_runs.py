@@ -11,9 +11,9 @@ def table_of(rows=900, groups=("f", "m"), seed=0):
     rng = np.random.default_rng(seed)
     group = rng.integers(0, len(groups), rows)
     score, age = rng.normal(size=rows), rng.integers(18, 80, rows)
-    hired = score + 0.02 * (age - 50) + 0.8 * group + rng.normal(size=rows) > 0.5
+    hired = score + 0.02 * (age - 50) + 1.2 * group + rng.normal(size=rows) > 0.5
     city = rng.choice(["Leeds", "York"], rows)
-    height = 165 + 12 * group + rng.normal(0, 5, rows)
+    height = 165 + 12 * group + rng.normal(0, 3, rows)
     values = {"age": age, "score": score, "height": height, "city": city, "sex": np.array(groups)[group]}
     return pd.DataFrame({**values, "hired": np.where(hired, "yes", "no")})
 

@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 import raan
 from raan.reweighting.embedding import embed
 
-ROWS = 400
+ROWS = 1000
 KINDS = {
     "list": list,
     "series": lambda texts: pd.Series(texts, index=range(7, 7 + len(texts))),

@@ -51,7 +51,7 @@ def test_a_summary_is_that_of_a_loop_over_choices(records):
             aim, budget, confidence, *refit = key.split()
             if float(confidence) != 0.9 or refit:
                 continue
-            named = dict(zip(coverage.COLUMNS, values, strict=True))
+            named = dict(zip(coverage.COLUMNS, values, strict=False))  # the last was not always recorded
             choices += 1
             exceeded += named["loss"] > float(budget) + 1e-9
             broken += named["fall"] > 1e-9
