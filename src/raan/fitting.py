@@ -1,7 +1,7 @@
 """What the estimators around any scikit-learn classifier share: cells, checks, weighted fits, folds."""
 
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from inspect import Parameter, signature
@@ -19,7 +19,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel
 from sklearn.utils.validation import _num_samples, column_or_1d
 
-from raan.errors import InputError, InputTypeError, Option
+from raan.errors import InputError, InputTypeError, Option, listed
 from raan.fairness.counts import cell_counts
 from raan.fairness.groups import (
     UNKNOWN,
@@ -28,6 +28,7 @@ from raan.fairness.groups import (
     encode_attribute,
     is_tensor,
     keep_large_groups,
+    match_names,
     warn_of_values,
 )
 
@@ -76,12 +77,22 @@ def scores(model: Any, X: Any) -> Float[np.ndarray, "row"]:
 
 def stratified_folds(cell: Int[np.ndarray, "row"], folds: int, seed: int | None) -> Int[np.ndarray, "row"]:
     """The fold of each row, at random; each cell's rows are dealt out evenly."""
-    shuffled = np.random.default_rng(seed).permutation(len(cell))
-    by_cell = shuffled[np.argsort(cell[shuffled], kind="stable")]
     fold = np.empty(len(cell), dtype=np.int64)
     # One deal through all cells: a class of two rows or more is then in two folds or more, and never unseen.
-    fold[by_cell] = np.arange(len(cell)) % folds
+    fold[_shuffle_by_cell(cell, seed)] = np.arange(len(cell)) % folds
     return fold
+
+
+def stratified_sample(cell: Int[np.ndarray, "row"], size: int, seed: int | None) -> Int[np.ndarray, "drawn"]:
+    """So many rows at random, in their order; of each cell its share, to within a row."""
+    even = np.arange(size) * len(cell) // size
+    return np.asarray(np.sort(_shuffle_by_cell(cell, seed)[even]))
+
+
+def _shuffle_by_cell(cell: Int[np.ndarray, "row"], seed: int | None) -> Int[np.ndarray, "row"]:
+    """All rows, cell by cell, those of a cell in random order."""
+    shuffled = np.random.default_rng(seed).permutation(len(cell))
+    return np.asarray(shuffled[np.argsort(cell[shuffled], kind="stable")])
 
 
 def last_step(estimator: Any) -> tuple[Any, str]:
@@ -154,6 +165,18 @@ def read_classes(y: Any) -> tuple[Shaped[np.ndarray, "class"], Int[np.ndarray, "
     if not len(classes):
         raise ValueError("y is empty; expected one class for each row of X")
     return classes, label.astype(np.int64)
+
+
+def match_classes(y: Any, names: Sequence[str]) -> Int[np.ndarray, "row"]:
+    """The number of each row's class among those of a model; an InputError names classes that it does not have."""
+    found, label = read_classes(y)
+    number = match_names([class_name(value) for value in found.tolist()], names)
+    others = [str(value) for value, place in zip(found.tolist(), number, strict=True) if place == UNKNOWN]
+    if others:
+        raise InputError(
+            Option("y"), f"holds classes that the model does not have, {listed(others, 5)}", listed(names)
+        )
+    return np.asarray(np.take(number, label))
 
 
 def _check_known(column: Shaped[np.ndarray, "row"]) -> None:

@@ -107,7 +107,7 @@ def test_the_slider_starts_at_the_rule_and_moves_tables_marker_and_command(brows
     worst = (counts[[0, 1], :, [0, 1]] / counts.sum(-1))[:, :-1].min()
     x, y = TradeOffChart(outcome, AIMS["worst_group"]).place(point)
     assert after[1] == f"translate({x:g} {y:g})"
-    assert after[0][3] == f"{100 * worst:.1f}"  # worst group, in cross-validation
+    assert after[0][3] == f"{100 * worst:.1f}"  # worst group, on held-out rows
     shown = browser.find_elements("css selector", "figure[data-aim]:not([hidden]) h3")
     assert [each.text.partition(":")[0] for each in shown] == ["Worst-group accuracy against accuracy"]
 

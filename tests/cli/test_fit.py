@@ -72,9 +72,9 @@ def test_the_table_the_sentences_the_regime_and_the_files_are_shown_without_colo
     for word in (
         "demographic-parity gap",
         "accuracy of f",
-        "In cross-validation, rows had a demographic-parity gap of",
+        "Held-out rows had a demographic-parity gap of",
         "This model does not see sex: new rows need not state it.",
-        "with a threshold for each group, the demographic-parity gap expected in cross-validation would be",
+        "with a threshold for each group, the demographic-parity gap expected on held-out rows would be",
         f"raan choose {out} --out NEW --aim",
     ):
         assert word in shown, word

@@ -81,7 +81,7 @@ def test_inputs_are_stated_and_what_known_groups_would_change(outcome):
         facts = replace(outcome.facts, known={"demographic_parity": known})
         (_, second) = inputs(replace(outcome, facts=facts))
         assert second.startswith(words)
-        assert f"expected in cross-validation would be {100 * known:.1f}" in second
+        assert f"expected on held-out rows would be {100 * known:.1f}" in second
     sees = replace(outcome, facts=replace(outcome.facts, columns=("sex", "age")))
     assert inputs(sees)[0].startswith("sex is an input of this model, as --keep-attribute asked")
     other = replace(outcome, rule=replace(outcome.rule, accuracy_drop=0.01))

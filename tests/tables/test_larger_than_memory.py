@@ -38,7 +38,7 @@ def test_so_many_rows_are_drawn_in_their_order_and_called_what_they_are_called_i
     assert (np.diff(drawn) > 0).all()
     assert table.locate(7) == f"a.parquet, row {drawn[7]}"
     assert table.notes == (
-        "a.parquet has 5,000 rows; 300 of them, drawn at random by the seed, are all that is used",
+        "a.parquet has 5,000 rows; 300 of them, drawn at random by the seed, are read into memory",
     )
     whole = read(tmp_path / "a.parquet")
     np.testing.assert_array_equal(table.frame["x"], whole.frame["x"].to_numpy()[drawn])

@@ -153,8 +153,8 @@ def audit(
         from raan.fairness.audit import audit as measure_all
         from raan.fit.outcome import Outcome
         from raan.tables.columns import MISSING
-        from raan.tables.load import read_person, read_weight
-        from raan.tables.read import Layout, read
+        from raan.tables.load import read_person
+        from raan.tables.read import Layout, read, read_weight
 
         outcome = Outcome.load(baseline) if baseline else None
         tokens = (*MISSING, *(missing or ()))

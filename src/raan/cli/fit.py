@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
@@ -98,7 +99,7 @@ def fit(
     ] = None,
     max_rows: Annotated[
         int | None,
-        typer.Option(min=100, metavar="N", help="Draw this many rows of DATA; else all that fit into memory."),
+        typer.Option(min=100, metavar="N", help="Draw this many rows of DATA, and use no others."),
     ] = None,
     keep_attribute: Annotated[
         bool, typer.Option("--keep-attribute/--drop-attribute", help="Whether the attribute is a feature too.")
@@ -139,12 +140,14 @@ def fit(
             from raan.fit.clock import Clock
             from raan.fit.fit import FitOptions, Source
             from raan.fit.fit import fit as fit_all
+            from raan.fit.rows import IN_MEMORY
             from raan.tables.columns import MISSING
             from raan.tables.load import from_frame
             from raan.tables.media import Media
             from raan.tables.preprocess import Rules
-            from raan.tables.read import Layout
+            from raan.tables.read import PARQUET, Layout
 
+            alone = data.suffix.lower() in PARQUET and not (person or text or image)
             columns = tuple(text or ()), tuple(image or ())
             words = (*MISSING, *(missing or ()))
             loaded = from_frame(
@@ -160,7 +163,7 @@ def fit(
                 seed=seed,
                 rules=Rules(missing=words, min_cell_rows=MIN_CHOSEN, merge_spellings=merge_spellings),
                 layout=Layout(delimiter, encoding, decimal),
-                max_rows=max_rows,
+                max_rows=max_rows or (IN_MEMORY if alone else None),
                 media=Media(*columns, text_encoder, image_encoder, image_folder, show_columns(bar)),
             )
         # Explaining and writing takes the longer, the longer reading took: the table, or the machine, is the same.
@@ -173,6 +176,8 @@ def fit(
             **asked,
             pos_label=positive,
         )
+        if max_rows is not None:
+            loaded = replace(loaded, rest=None)
         kept_back = min(2 + 0.05 * options.seconds + 2 * read, 0.3 * options.seconds)
         with time_bar(quiet) as show_time:
             with _until_interrupted():

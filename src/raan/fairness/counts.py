@@ -70,14 +70,23 @@ def effective_weights(
     weight = np.ones(len(cell)) if weight is None else weight
     person = np.arange(len(cell)) if person is None else person
 
-    def find_factors(part: Int[np.ndarray, "row"]) -> Float[np.ndarray, "part"]:
+    def add_up(part: Int[np.ndarray, "row"]) -> tuple[np.ndarray, np.ndarray]:
         pairs, pair = np.unique(np.stack([part, person]), axis=1, return_inverse=True)
         of_person = np.bincount(pair.ravel(), weight)
-        total, squares = np.bincount(pairs[0], of_person), np.bincount(pairs[0], of_person**2)
-        return np.asarray(total[squares > 0] / squares[squares > 0])
+        return np.bincount(pairs[0], of_person), np.bincount(pairs[0], of_person**2)
 
     _, part = np.unique(cell, return_inverse=True)
-    return np.asarray(weight * min(find_factors(part).min(), find_factors(np.zeros_like(part)).min()))
+    return np.asarray(weight * min(find_factor(*add_up(part)), find_factor(*add_up(np.zeros_like(part)))))
+
+
+def find_factor(total: Float[np.ndarray, "*cell"], squares: Float[np.ndarray, "*cell"]) -> float:
+    """The factor for weights by which no cell counts for more than its effective sample size.
+
+    Args:
+        total: the sum of the weights of each cell.
+        squares: the sum of their squares.
+    """
+    return float((total[squares > 0] / squares[squares > 0]).min())
 
 
 def resample(

@@ -370,13 +370,16 @@ def match_classes(y_true: object, y_pred: object) -> tuple[Codes, Codes, tuple[s
     return Codes(moved[label.codes], classes), Codes(moved[prediction.codes], classes), tuple(notes)
 
 
-def match_groups(sensitive_features: object, groups: Sequence[str], rows: int) -> Int[np.ndarray, "row"]:
+def match_groups(
+    sensitive_features: object, groups: Sequence[str], rows: int, *, allow_unknown: bool = False
+) -> Int[np.ndarray, "row"]:
     """Encode the attribute of new rows by the groups of a fitted model; UNKNOWN where a value is missing.
 
     Args:
         sensitive_features: the attribute of each row.
         groups: the names of the groups that the model evaluated.
         rows: how many rows there are to predict.
+        allow_unknown: whether it is no error that no row has one of the groups.
 
     Raises:
         InputError: for another number of rows, for values that spell a group otherwise (by case or spaces, or
@@ -385,7 +388,7 @@ def match_groups(sensitive_features: object, groups: Sequence[str], rows: int) -
     Warns:
         DataWarning: names other values, whose rows count as unknown.
     """
-    found = encode_attribute(sensitive_features)
+    found = encode_attribute(sensitive_features, allow_unknown=allow_unknown)
     check_lengths(X=range(rows), sensitive_features=found.codes)
     number = np.array([*(groups.index(name) if name in groups else UNKNOWN for name in found.names), UNKNOWN])
     if (number[:-1] != UNKNOWN).all():
@@ -399,7 +402,7 @@ def match_groups(sensitive_features: object, groups: Sequence[str], rows: int) -
             expected = f"the groups as they were in fit, {listed(groups)}"
             raise InputError(Option("sensitive_features"), came, expected, "write them as in fit")
     said = listed([f"{found.names[code]!r} ({counts[code]:,} rows)" for code in others], 5)
-    if len(others) == len(found.names):
+    if len(others) == len(found.names) and not allow_unknown:
         came = f"has none of the groups of fit, but {said}"
         raise InputError(Option("sensitive_features"), came, listed(groups), "write them as in fit")
     text = f"sensitive_features has values that are no group of the model, and count as unknown: {said}"

@@ -46,12 +46,11 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
         "it on their own rows (`raan audit`), and consider what its errors cost, and whom: no metric here does."
     )
     yield from ("", "## Trained on", "")
-    trained, training, test = facts.sizes
-    all_of_them = "" if trained == training else f" (of {training:,}, to keep within the time)"
-    yield (
-        f"{trained:,} rows{all_of_them} were used to train and to choose, each evaluated by a model that had not "
-        f"seen it; {test:,} test rows took no part in that."
-    )
+    trained, evaluated, test = facts.sizes
+    said = f"{trained:,} rows were used to train and to choose, each evaluated by a model that had not seen it"
+    if trained != evaluated:
+        said = f"{trained:,} rows trained the models, and {evaluated:,} others, which they had not seen, chose"
+    yield f"{said}; {test:,} test rows took no part in that."
     yield from ("", *_cells(outcome), "")
     yield f"Columns: {', '.join(map(escape, facts.columns))}."
     yield from ("", "## How it was chosen", "", *_choice(outcome))
@@ -90,15 +89,15 @@ def _choice(outcome: Outcome) -> Iterator[str]:
         f"Trained within {facts.minutes:g} minute{'' if facts.minutes == 1 else 's'}: {', '.join(facts.trained)}. "
         f"Asked for: {asked}, at most {budget(rule)} less than the best "
         f"plain model has, {facts.plain_method}, and {guard}, each at a confidence of "
-        f"{NormalDist().cdf(rule.margin):.2g}. All of this was evaluated in cross-validation. Test rows took no "
+        f"{NormalDist().cdf(rule.margin):.2g}. All of this was evaluated on held-out rows. Test rows took no "
         "part in the choice."
     )
 
 
 def _promise(outcome: Outcome) -> Iterator[str]:
-    """What new rows may expect: the figures of rows that did not choose, in cross-validation."""
+    """What new rows may expect, by held-out rows."""
     promise = outcome.promise
-    yield "| in cross-validation | plain | this model |"
+    yield "| on held-out rows | plain | this model |"
     yield "|---|---:|---:|"
     for measure in outcome.rule.measures:
         pair = (promise.plain[measure.metric], promise.metrics[measure.metric])

@@ -1,40 +1,49 @@
 """Kinds of model under FairFrontier, fitted in folds, and the one choice among all of their points."""
 
+from __future__ import annotations
+
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
 from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float
+from jaxtyping import Float, UInt64
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from raan.errors import in_shell, spell
-from raan.fairness.counts import MIN_CHOSEN, cell_counts, effective_weights
+from raan.fairness.counts import MIN_CHOSEN, count, effective_weights
 from raan.fairness.evidence import support_budget
 from raan.fit.rows import Rows
 from raan.fitting import fit_weighted
 from raan.frontier.decide import Counted, Evaluation, decide
 from raan.frontier.estimator import FairFrontier
+from raan.frontier.posterior import soften
+from raan.frontier.sketch import hash_rows
+from raan.frontier.tally import Tally, tally_rows
+from raan.tables.rest import Block
 
 FOLDS = 3
 """In how many parts rows are left out."""
 
-TIMED = (2_000, 8_000)
-"""The rows of the two small fits from which the time of a large one is estimated."""
+TIMED = 32_000
+"""Rows of the larger one of two fits by which the time of a large one is estimated; a quarter of a small table."""
 
-SEARCH = 4.0
-"""Seconds that the search for weights takes, about; it looks at so many rows at most, whatever the table."""
+SMALL = 2_000
+"""Training rows of a table whose fits are not timed."""
+
+SEARCH, COUNT = 2.0, 1e-5
+"""Seconds that planning takes, whatever the number of rows, and that counting a row takes, about."""
 
 MARGIN = 1.2
 """What is planned beyond what was measured: other programs take their share of the machine."""
 
-MIN_ROWS, MAX_MIN_ROWS = 8_000, 24_000
-"""A subsample never has fewer rows than the first, nor so few that a class of a group has fewer than MIN_CHOSEN;
-but the last are always enough.
-"""
+MIN_ROWS, MAX_SHARE = 5_000, 0.75
+"""Fewer rows are never learnt from, and at most this share of them where the others evaluate."""
 
 WIDE, WIDE_BINS, LOGIT_VARIANCE = 200, 63, 1.0
 """A table with more numbers of texts and images than this is wide. The time of boosting grows with them and with
@@ -81,7 +90,7 @@ class Family:
         return np.asarray(self.test.posterior.sum(2))
 
     def count(self, reference: "Family", points: slice = slice(None)) -> tuple[Counted, Counted]:
-        """Count points in cross-validation and on test rows, against a reference's plain model."""
+        """Count points on held-out rows and on test rows, against a reference's plain model."""
         weights = self.frontier.points_.weights[points]
         pairs = (self.frontier.evaluation_, reference.frontier.evaluation_), (self.test, reference.test)
         held_out, test = (replace(own, reference=other.reference).count(weights) for own, other in pairs)
@@ -102,10 +111,20 @@ class TradeOff(NamedTuple):
         return self.frontier.frontier_.chosen_place
 
 
-def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any]) -> Family:
-    """Fit FairFrontier over the kind to the training rows; `parameters` are those of its rule."""
-    estimator = kind.make(rows.seed, rows.width)
-    frontier = FairFrontier(estimator, folds=FOLDS, min_count=2, random_state=rows.seed, **parameters)
+def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any], train_size: int | None = None) -> Family:
+    """Fit FairFrontier over the kind; `parameters` are those of its rule.
+
+    Without `train_size` the training rows are evaluated in folds. With it, so many of them train one posterior,
+    and the others evaluate it.
+    """
+    frontier = FairFrontier(
+        kind.make(rows.seed, rows.width),
+        folds=FOLDS,
+        train_size=train_size,
+        min_count=2,
+        random_state=rows.seed,
+        **parameters,
+    )
     training, test = rows.training, rows.test
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # rare groups are noted where the table is read; the choice is made later
@@ -121,6 +140,46 @@ def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any]) -> Family:
     cell = label * (len(rows.groups) + 1) + group + 1
     weight = effective_weights(rows.weight(test), rows.person(test), cell)
     return Family(kind.title, frontier, Evaluation(posterior, label, group, reference, weight))
+
+
+def count_rest(reference: Family, best: TradeOff, blocks: Iterable[Block]) -> TradeOff:
+    """Evaluate a trade-off on further rows, together with those that evaluated it before.
+
+    Rows with weights are counted without the former, whose weights were scaled by their effective sample size.
+    """
+    frontier, own = best.frontier, best.family is reference
+    before = best.family.frontier.evaluation_
+    tallies = []
+    if before.weight is None:
+        with_reference = replace(before, reference=reference.frontier.evaluation_.reference)
+        found = _tally(frontier, with_reference, None, own=own)
+        tallies.append(replace(found, rows=np.array(0)))  # the sketch has them
+    for block in blocks:
+        posterior = best.family.frontier.posterior(block.features)
+        plain = posterior if own else reference.frontier.posterior(block.features)
+        decided = decide(plain, reference.frontier.points_.weights[0])
+        evaluation = Evaluation(posterior, block.label, block.group, decided, block.weight)
+        hashes = hash_rows(block.features, block.label)
+        tallies = [reduce(add, [*tallies, _tally(frontier, evaluation, hashes, own=own)])]
+    if not tallies:
+        return best
+    with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice
+        return best._replace(frontier=frontier.with_tally(tallies[0]))
+
+
+def _tally(
+    frontier: FairFrontier, evaluation: Evaluation, hashes: UInt64[np.ndarray, "row"] | None, *, own: bool
+) -> Tally:
+    """Count the points of a trade-off, the first of which is the reference's, of another family unless `own`."""
+    found = tally_rows(frontier, evaluation, hashes)
+    if not own:
+        assert evaluation.reference is not None
+        classes, slots = evaluation.shape
+        found.counts[0] = count(
+            *(evaluation.label, evaluation.group, evaluation.reference, classes, slots - 1, evaluation.weight)
+        )
+        found.switched[0] = 0
+    return found
 
 
 def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:
@@ -146,7 +205,7 @@ def _loss(trade_off: TradeOff) -> float:
 
 
 def _is_more_accurate(family: Family, other: Family) -> bool:
-    """Whether a family's baseline is better in cross-validation than another's by more than a standard error."""
+    """Whether a family's baseline is better on held-out rows than another's by more than a standard error."""
     (counts, switched), _ = family.count(other, slice(1))
     (before, _), _ = other.count(other, slice(1))
     currency = other.frontier.frontier_.rule.currency
@@ -176,48 +235,63 @@ def choose_with_warnings(frontier: FairFrontier, **options: Any) -> tuple[FairFr
     return chosen, tuple(spell(text, in_shell()) for text in texts)
 
 
-def estimate_seconds(kind: Kind, rows: Rows) -> Callable[[int], float]:
-    """About how long the family takes on so many training rows and all test rows, by what two small fits take."""
-    small = [rows.few(size) for size in TIMED]
-    fits, asks = zip(*(_time(kind, each) for each in small), strict=True)
-    sizes = [len(each.training) for each in small]
-    growing = max((fits[1] - fits[0]) / max(sizes[1] - sizes[0], 1), 0.1 * fits[1] / sizes[1])
-    fixed = max(fits[1] - growing * sizes[1], 0.0)
-    asked = asks[1] / sizes[1]
-    # Within each class a model of the attribute: together they see each row once, as the model of the class does.
-    classes, groups = (1 if len(names) == 2 else len(names) for names in (rows.classes, rows.groups))
-    models = classes + len(rows.classes) * groups
+class Pace(NamedTuple):
+    """How long a kind of model takes, by what two small fits took.
 
-    def seconds(size: int) -> float:
-        seen = size * (FOLDS - 1) / FOLDS
-        fit = fixed * models + growing * seen * (classes + groups)
-        ask = asked * models * (size / FOLDS + len(rows.test))
-        search = SEARCH * (min(size, 30_000) / 30_000 + size / 1_000_000)
-        return float(MARGIN * (FOLDS * (fit + ask) + search))
+    Attributes:
+        fixed: the seconds of a fit of no rows.
+        learning: the seconds that a row adds to it.
+        asking: the seconds of a row's posterior.
+        test: the number of test rows, which every model is asked for.
+    """
 
-    return seconds
+    fixed: float
+    learning: float
+    asking: float
+    test: int
+
+    @classmethod
+    def measure(cls, kind: Kind, rows: Rows) -> Pace:
+        """Fit the kind to some of the training rows, and to eight times as many."""
+        most = min(len(rows.training) // 4, TIMED)
+        several = [rows.few(size) for size in (most // 8, most)]
+        _time(kind, several[0])  # the first fit pays for threads and caches
+        sizes = [len(each.training) for each in several]
+        fits, asks = zip(*(_time(kind, each) for each in several), strict=True)
+        learning = max((fits[1] - fits[0]) / max(sizes[1] - sizes[0], 1), 0.1 * fits[1] / sizes[1])
+        return cls(max(fits[1] - learning * sizes[1], 0.0), learning, asks[1] / sizes[1], len(rows.test))
+
+    def in_folds(self, rows: int) -> float:
+        """The seconds that so many rows take in folds."""
+        fit = FOLDS * (self.fixed + self.learning * rows * (FOLDS - 1) / FOLDS)
+        return MARGIN * (fit + self.asking * (rows + FOLDS * self.test) + COUNT * rows + SEARCH)
+
+    def held_out(self, learnt: int, evaluated: int) -> float:
+        """The seconds that one posterior takes which so many rows train and evaluate."""
+        fit = self.fixed + self.learning * learnt
+        return MARGIN * (fit + (self.asking + COUNT) * (evaluated + self.test) + SEARCH)
+
+    def find_train_size(self, rows: int, seconds: float) -> int:
+        """The most rows that can train one posterior, which all others evaluate, within so many seconds."""
+        sizes = np.geomspace(MAX_SHARE * rows, min(MIN_ROWS, MAX_SHARE * rows), 60).astype(int).tolist()
+        return int(next((size for size in sizes if self.held_out(size, rows - size) <= seconds), sizes[-1]))
 
 
 def _time(kind: Kind, rows: Rows) -> tuple[float, float]:
-    """Seconds of one plain fit to the rows, and of asking it for their probabilities."""
+    """Seconds of fitting a posterior to the rows, and of asking it for theirs.
+
+    One model of the group stands for those within each class, which together are fitted to as many rows.
+    """
     estimator = kind.make(rows.seed, rows.width)
-    features, label = rows.features(rows.training), rows.label(rows.training)
+    features, label, group = (take(rows.training) for take in (rows.features, rows.label, rows.group))
+    frequent = np.flatnonzero(np.bincount(group + 1) >= MIN_CHOSEN)
+    target = np.where(np.isin(group + 1, frequent), group, group[np.isin(group + 1, frequent).argmax()])
+    begun = monotonic()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        begun = monotonic()
-        fitted = fit_weighted(estimator, features, label, None)
-        between = monotonic()
-        fitted.predict_proba(features)
+        of_class = fit_weighted(estimator, features, label, None)
+        of_group = fit_weighted(soften(estimator), features, target, None) if np.ptp(target) else of_class
+    between = monotonic()
+    for model in (of_class, *[of_group] * len(rows.classes)):
+        model.predict_proba(features)
     return between - begun, monotonic() - between
-
-
-def fit_in_time(seconds: Callable[[int], float], rows: Rows, budget: float) -> Rows:
-    """The rows, or as many of them as can be learnt from within the budget, and never very few."""
-    most = len(rows.training)
-    if seconds(most) <= budget:
-        return rows
-    cells = cell_counts(rows.label(rows.training), rows.group(rows.training))
-    least = max(MIN_ROWS, min(MAX_MIN_ROWS, MIN_CHOSEN * most // max(int(cells.min()), 1)))
-    sizes = np.geomspace(most, min(least, most), 60)
-    within = (int(size) for size in sizes if seconds(int(size)) <= budget)
-    return rows.few(next(within, int(sizes[-1])))

@@ -3,6 +3,8 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
+from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,16 +15,17 @@ from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
 from raan.fit.classifier import TableClassifier
 from raan.fit.clock import Clock
 from raan.fit.families import (
-    TIMED,
+    MARGIN,
+    SMALL,
     WIDE,
     Family,
     Kind,
+    Pace,
     TradeOff,
     choose_family,
     choose_with_warnings,
-    estimate_seconds,
+    count_rest,
     fit_family,
-    fit_in_time,
     in_order,
 )
 from raan.fit.inspect import score_groups, shuffle_columns
@@ -32,9 +35,13 @@ from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import give_attribute
 from raan.tables.load import Loaded
 from raan.tables.preprocess import Preprocessing
+from raan.tables.rest import Block, Rest
 
 FIRST_SHARE, NEXT_SHARE = 0.6, 0.4
 """The shares of the time that is left that the first family, and the second after it, may take."""
+
+PACED = 3
+"""Blocks of a file by which the time of the others is estimated."""
 
 
 @dataclass(frozen=True)
@@ -77,28 +84,34 @@ class Fit(NamedTuple):
 
 
 def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fit:
-    """Fit every kind of model as far as the time goes, and choose in cross-validation.
+    """Fit every kind of model as far as the time goes, and choose on held-out rows.
 
     The first is always there: boosting, or logistic regression where texts or images became many features. An
     interruption by the user, or the end of the time, leaves what is finished; only before the first family is
     there does a KeyboardInterrupt pass.
     """
     evaluated, notes = drop_small_groups(loaded)
-    whole = Rows.of(evaluated, options.seed)
-    rule = options.rule | {"pos_label": _find_positive(options.pos_label, whole.classes)}
-    first, second = in_order(whole)
-    rows, seconds = _plan_first(first, whole, clock)
+    rows = Rows.of(evaluated, options.seed)
+    rule = options.rule | {"pos_label": _find_positive(options.pos_label, rows.classes)}
+    first, second = in_order(rows)
+    train_size, seconds = _plan_first(first, rows, clock)
     with clock.work(first.title, seconds):
-        families = [fit_family(first, rows, rule)]
+        families = [fit_family(first, rows, rule, train_size)]
     known: dict[str, float] = {}
-    found = [*notes, *_note_subsample(rows, whole)]
     with clock.limit():
-        if clock.left:
-            families += _fit_quick(second, rows, rule, clock)
+        if clock.left and rows.loaded.rest is None:
+            families += _fit_quick(second, rows, rule, train_size, clock)
         known = expect_with_known_groups(families[0])
+    reference, best = choose_family(families)
+    learnt = len(rows.training) if train_size is None else train_size
+    judged, left_out = best.frontier.evaluation_.rows, 0
+    if rows.loaded.rest is not None:
+        with clock.limit():
+            best, counted = _count_rest(reference, best, rows, rows.loaded.rest, clock)
+            judged, left_out = judged + counted, rows.loaded.rest.rows - counted
+    found = [*notes, *_note_sizes(learnt, judged, left_out, rows)]
     if clock.interrupted:
         found.append("Training was interrupted: the choice is among what had been trained by then.")
-    reference, best = choose_family(families)
     found += choose_with_warnings(best.frontier)[1]
     found += _note_positive(options, best.frontier.frontier_.rule, rows.classes)
     facts = Facts(
@@ -107,7 +120,7 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
         source=source.name,
         classes=rows.classes,
         groups=rows.groups,
-        sizes=(len(rows.training), loaded.rows - len(rows.test), len(rows.test)),
+        sizes=(learnt, judged, len(rows.test)),
         cells=tuple(map(tuple, loaded.cells.tolist())),
         all_groups=loaded.attribute.names,
         columns=loaded.preprocessing.columns,
@@ -125,28 +138,58 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
     return _conclude(facts, rows, loaded, reference, best)
 
 
-def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[Rows, float]:
-    """The rows that the first family can be fitted to in its share of the time, and about how long that takes."""
-    if len(rows.training) <= TIMED[0]:
+def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[int | None, float]:
+    """The rows that train one posterior, None for folds, and about how long the first family takes.
+
+    Where all rows cannot be evaluated in folds within its share of the time, and where a file has more rows than
+    are in memory, some rows train and all others evaluate.
+    """
+    if len(rows.training) <= SMALL:
         clock.plan(clock.left)
-        return rows, 0.5 * clock.left
+        return None, 0.5 * clock.left
     with clock.work("measuring", 0.0):
-        estimate_seconds(kind, rows.few(TIMED[0] // 4))  # the first fits pay for threads and caches
-        seconds = estimate_seconds(kind, rows)
-    some = fit_in_time(seconds, rows, FIRST_SHARE * clock.left)
-    first = seconds(len(some.training))
-    clock.plan(first + NEXT_SHARE * max(clock.left - first, 0.0))
-    return some, first
+        pace = Pace.measure(kind, rows)
+    training, rest, budget = len(rows.training), rows.loaded.rest, FIRST_SHARE * clock.left
+    if rest is None and pace.in_folds(training) <= budget:
+        size, seconds = None, pace.in_folds(training)
+    else:
+        size = pace.find_train_size(training, budget)
+        seconds = pace.held_out(size, training - size)
+    clock.plan(seconds + NEXT_SHARE * max(clock.left - seconds, 0.0) if rest is None else clock.left)
+    return size, seconds
 
 
-def _note_subsample(rows: Rows, whole: Rows) -> Iterator[str]:
-    """A note where not all rows trained."""
-    if len(rows.training) < len(whole.training):
-        yield (
-            f"The models were fitted and chosen on {len(rows.training):,} of {len(whole.training):,} training "
-            f"rows, to keep within the time; all {len(whole.test):,} test rows evaluated them. Give more "
-            "--minutes for more rows."
-        )
+def _count_rest(reference: Family, best: TradeOff, rows: Rows, rest: Rest, clock: Clock) -> tuple[TradeOff, int]:
+    """Evaluate a trade-off on the rows of a file that are not in memory, or on as many as the time allows."""
+    begun, seen = monotonic(), 0
+    for block in islice(rest.blocks(rows.classes, rows.groups), PACED):
+        count_rest(reference, best, [block])
+        seen += len(block.label)
+    needed = MARGIN * (monotonic() - begun) / max(seen, 1) * rest.rows
+    share = min(1.0, 0.9 * clock.left / max(needed, 1e-9))
+    counted = 0
+
+    def blocks() -> Iterator[Block]:
+        nonlocal counted
+        for block in rest.blocks(rows.classes, rows.groups, share, rows.seed):
+            counted += len(block.label)
+            yield block
+
+    with clock.work(f"evaluating {round(share * rest.rows):,} more rows", share * needed):
+        best = count_rest(reference, best, blocks())
+    return best, counted
+
+
+def _note_sizes(learnt: int, judged: int, left_out: int, rows: Rows) -> Iterator[str]:
+    """A note where some rows trained and others chose, and where not all rows did one or the other."""
+    if learnt == judged:
+        return
+    yield (
+        f"{learnt:,} rows trained the models, as many as the time allows, and {judged:,} other rows, which they "
+        f"have not seen, chose among the points; all {len(rows.test):,} test rows evaluated the choice."
+    )
+    if left_out > 0:
+        yield f"{left_out:,} rows of the file, drawn at random, were left out to keep within the time."
 
 
 def _note_embedded(preprocessing: Preprocessing) -> Iterator[str]:
@@ -175,18 +218,21 @@ def _note_positive(options: FitOptions, rule: Rule, classes: Sequence[str]) -> I
         yield f"{classes[1]!r} is taken for the positive class; --positive {classes[0]} takes the other."
 
 
-def _fit_quick(kind: Kind, rows: Rows, rule: dict[str, Any], clock: Clock) -> list[Family]:
+def _fit_quick(kind: Kind, rows: Rows, rule: dict[str, Any], train_size: int | None, clock: Clock) -> list[Family]:
     """The family, unless it would take more than its share of the time."""
-    if len(rows.training) > TIMED[0] or rows.width > WIDE:
-        # Of a wide table even the small fits take long: a smaller one says whether they are worth it.
-        for some in (rows.few(TIMED[0] // 4), rows) if rows.width > WIDE else (rows,):
-            seconds = estimate_seconds(kind, some)(len(some.training))
-            if seconds > NEXT_SHARE * clock.left:
+    seconds, budget, training = 0.1 * clock.left, NEXT_SHARE * clock.left, len(rows.training)
+    if training > SMALL or rows.width > WIDE:
+        # Of a wide table even the fits that are timed take long: smaller ones say whether they are worth it.
+        for some in (rows.few(SMALL), rows) if rows.width > WIDE else (rows,):
+            pace = Pace.measure(kind, some)
+            if train_size is None:
+                seconds = pace.in_folds(training)
+            else:
+                seconds = pace.held_out(train_size, training - train_size)
+            if seconds > budget:
                 return []
-    else:
-        seconds = 0.1 * clock.left
     with clock.work(kind.title, seconds):
-        return [fit_family(kind, rows, rule)]
+        return [fit_family(kind, rows, rule, train_size)]
 
 
 def expect_with_known_groups(family: Family) -> dict[str, float]:

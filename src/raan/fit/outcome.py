@@ -36,7 +36,7 @@ class Facts:
     source: str
     classes: tuple[str, ...]
     groups: tuple[str, ...]  # those that are large enough to evaluate
-    sizes: tuple[int, int, int]  # rows that trained, that could have, and test rows
+    sizes: tuple[int, int, int]  # rows that trained, that evaluated the points, and test rows
     cells: tuple[tuple[int, ...], ...]  # rows of each class and each of `all_groups`
     all_groups: tuple[str, ...]
     columns: tuple[str, ...]
@@ -68,14 +68,14 @@ class Choice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """The points of a trade-off in cross-validation and on test rows, the chosen one, and what is promised of it.
+    """The points of a trade-off on held-out rows and on test rows, the chosen one, and what is promised of it.
 
     Point 0 is the baseline. Counts are [.., class, group or unknown, predicted class]; `switched` are the test
     rows that are right at one of point and baseline only.
     """
 
     facts: Facts
-    points: Points  # in cross-validation
+    points: Points  # on held-out rows
     rule: Rule
     place: int
     promise: Promise
@@ -115,7 +115,7 @@ class Outcome:
 
     @cached_property
     def constant(self) -> bool:
-        """Whether the saved model gives nearly all rows one class, in cross-validation or on test rows."""
+        """Whether the saved model gives nearly all rows one class, on held-out rows or on test rows."""
         return any(bool(is_constant(each[self.place])) for each in (self.held_out, self.test))
 
     @cached_property
@@ -174,7 +174,7 @@ class Outcome:
         }
 
     def to_dict(self) -> dict[str, Any]:
-        """What was found, for JSON; `validation` is in cross-validation."""
+        """What was found, for JSON; `validation` is on held-out rows."""
         return {
             "aim": self.rule.aim,
             "performance": self.rule.performance,
@@ -253,11 +253,12 @@ class Outcome:
             if test.shape != expected or switched.shape != expected[:-1] or not 0 <= words["place"] < len(test):
                 raise CorruptModel(f"{file} has counts of shape {test.shape} for points of shape {expected}")
             positive = int(words["rule"]["positive"])
+            strata = tuple(tuple(map(int, each)) for each in words["rule"]["strata"])
             limits = tuple(
-                Limit.read(str(name), side, float(value)).at(positive)
+                Limit.read(str(name), side, float(value)).at(positive, strata)
                 for name, side, value in words["rule"]["limits"]
             )
-            rule = {**words["rule"], "limits": limits}
+            rule = {**words["rule"], "limits": limits, "strata": strata}
             return cls(
                 _facts(words["facts"]),
                 points,

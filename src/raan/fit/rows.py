@@ -1,4 +1,4 @@
-"""The user's rows: those that train, and evaluate in cross-validation, and test rows."""
+"""The user's rows: those that train models and evaluate them while they are held out, and test rows."""
 
 from dataclasses import dataclass, replace
 
@@ -12,10 +12,13 @@ from raan.tables.load import Loaded, keep_comparable
 
 Places = Int[np.ndarray, "row"]
 
+IN_MEMORY = 1_000_000
+"""Rows of a Parquet file that are in memory, a fifth of them test rows; the others are read once, to evaluate."""
+
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Training rows, which also evaluate in cross-validation, test rows, and the seed of everything."""
+    """Training rows, which also evaluate where they are held out, test rows, and the seed of everything."""
 
     loaded: Loaded
     training: Places

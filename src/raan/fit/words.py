@@ -66,7 +66,7 @@ def _plain(outcome: Outcome) -> Iterator[str]:
             found = missed[0].measure
             better += f"; the baseline has a {found.title} of {found.format(float(found(before)))}"
     yield (
-        f"{BASELINE}: the plain model is saved ({facts.plain_method}). In cross-validation, the rows support no "
+        f"{BASELINE}: the plain model is saved ({facts.plain_method}). Held-out rows support no "
         f"point of {families} that {better}{guard}."
     )
     yield "A larger --accuracy-drop, another --aim, --no-guard, a smaller --confidence, or more rows may find one."
@@ -102,7 +102,7 @@ def _changed(outcome: Outcome) -> Iterator[str]:
             f"Within chance on so few test rows, and so neither confirmed nor contradicted: "
             f"{_list(outcome, Status.NOT_CONFIRMED)}. A larger --test file would tell."
         )
-    yield f"In cross-validation, {_expected(outcome)}."
+    yield f"{_expected(outcome)}."
 
 
 def describe_changes(outcome: Outcome) -> str:
@@ -135,11 +135,11 @@ def _expected(outcome: Outcome) -> str:
     if currency.unit:
         cost = f"{100 * lost.value:.1f} points of {currency.title} ({100 * lost.low:.1f} to {100 * lost.high:.1f})"
     if outcome.rule.seeks_performance:
-        return f"rows lost {cost}"
+        return f"Held-out rows lost {cost}"
     value = promise.metrics[goal.metric]
     low, high = (goal.format(each).removesuffix(" %") for each in (value.low, value.high))
     return (
-        f"rows had {'an' if goal.title[0] in 'aeiou' else 'a'} {goal.title} of "
+        f"Held-out rows had {'an' if goal.title[0] in 'aeiou' else 'a'} {goal.title} of "
         f"{goal.format(value.value)} ({low} to {high}) for {cost}"
     )
 
@@ -161,7 +161,7 @@ def _inputs(outcome: Outcome) -> Iterator[str]:
         return
     goal = rule.goal
     other, now = facts.known[goal.key], outcome.promise.metrics[goal.metric].value
-    expected = f"the {goal.title} expected in cross-validation would be {goal.format(other)}"
+    expected = f"the {goal.title} expected on held-out rows would be {goal.format(other)}"
     if goal.gain(other - now) > 0:
         yield (
             f"If {crossed} were known at prediction, with a threshold for each group, {expected} instead of "

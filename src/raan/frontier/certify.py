@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from jaxtyping import Int
 
-from raan.errors import InputError, Option, listed
+from raan.errors import InputError, Option
 from raan.fairness.certificate import Certificate, certify_counts
 from raan.fairness.counts import MIN_MEASURED, count
-from raan.fairness.groups import UNKNOWN, check_lengths, match_groups, match_names
-from raan.fitting import class_name, count_rows, read_classes
+from raan.fairness.groups import check_lengths, match_groups
+from raan.fitting import class_name, count_rows, match_classes
 from raan.frontier.decide import Evaluation, decide
-from raan.frontier.sketch import Sketch, hash_rows
+from raan.frontier.sketch import Overlap, Sketch, hash_rows
 from raan.io.files import digest
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def certify(
     if len(model.groups_) < 2:
         raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
     names = [class_name(value) for value in model.classes_.tolist()] if classes is None else list(classes)
-    label = _match_classes(y, names)
+    label = match_classes(y, names)
     rows = count_rows(X)
     check_lengths(X=range(rows), y=label)
     group = match_groups(sensitive_features, model.groups_, rows)
@@ -94,18 +94,6 @@ def fingerprint(model: FairFrontier) -> str:
     return digest(content + words + (b"" if sketch is None else sketch.hashes.tobytes()))
 
 
-def _match_classes(y: Any, names: Sequence[str]) -> Int[np.ndarray, "row"]:
-    """Return the number of each row's class among those of the model."""
-    found, label = read_classes(y)
-    number: list[int] = match_names([class_name(value) for value in found.tolist()], names)
-    others = [str(value) for value, place in zip(found.tolist(), number, strict=True) if place == UNKNOWN]
-    if others:
-        raise InputError(
-            Option("y"), f"holds classes that the model does not have, {listed(others, 5)}", listed(names)
-        )
-    return np.asarray(np.take(number, label))
-
-
 def _count_decisions(evaluation: Evaluation) -> np.ndarray:
     """Count the baseline's decisions."""
     assert evaluation.reference is not None
@@ -119,11 +107,16 @@ def _check_fresh(sketch: Sketch | None, hashes: Any) -> list[str]:
         why = "its values cannot be hashed" if hashes is None else "the model keeps no fingerprints of its rows"
         return [UNCHECKED.format(why)]
     overlap = sketch.find(hashes)
+    refuse(overlap, "to certify with")
+    return [] if overlap.visible else [UNCHECKED.format("too many rows of the table are equal")]
+
+
+def refuse(overlap: Overlap, purpose: str) -> None:
+    """Raise an InputError for rows that trained or chose the model."""
     if overlap.trained:
         raise InputError(
-            "the rows to certify with",
+            f"the rows {purpose}",
             f"contain rows that trained or chose the model: about {max(overlap.share, 0.01):.0%}",
             "rows that took no part in the fit",
             "use test rows, or later ones",
         )
-    return [] if overlap.visible else [UNCHECKED.format("too many rows of the table are equal")]

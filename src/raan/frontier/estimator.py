@@ -42,7 +42,7 @@ from raan.fitting import (
     fit_weighted,
     read_classes,
 )
-from raan.frontier.certify import certify
+from raan.frontier.certify import certify, refuse
 from raan.frontier.choice import Choice, accept_path, choose, find_path
 from raan.frontier.decide import Evaluation, decide, score
 from raan.frontier.explain import split_margin, tabulate
@@ -56,9 +56,11 @@ from raan.frontier.posterior import (
     average,
     cross_fit,
     give_attribute,
+    hold_out,
     soften,
 )
 from raan.frontier.sketch import Sketch
+from raan.frontier.tally import Columns, Tally, tally_partitions
 from raan.io import estimator_state, restore_input, save_model
 from raan.progress import progress_bars
 from raan.text import replace_controls
@@ -101,6 +103,11 @@ def check_parameters(model: Any) -> None:
         value = getattr(model, name)
         if not isinstance(value, int | np.integer) or value < least:
             raise InputError(Option(name), f"is {value!r}", f"a whole number from {least} up")
+    size = model.train_size
+    if size is not None and not (is_number(size) and (0 < size < 1 or (is_whole(size) and size > 1))):
+        raise InputError(
+            Option("train_size"), f"is {size!r}", "a share between 0 and 1, a number of rows, or None"
+        )
 
 
 def read_persons(groups: Any, rows: int) -> Int[np.ndarray, "row"] | None:
@@ -173,6 +180,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             is the average of several models, whose rates vary less than a single one's.
         folds: in how many parts rows are left out of a fit, to evaluate it on.
         repeats: how often this is done anew, and averaged.
+        train_size: instead of folds, the number or the share of rows that one posterior is fitted to, for large
+            tables; all other rows evaluate it.
         min_count: attribute values with fewer rows than this of some class are too rare to evaluate.
         n_jobs: how many folds are fitted at a time, as in joblib.
         random_state: the seed of folds and search; None draws them anew.
@@ -208,6 +217,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         ensemble: bool = True,
         folds: int = 3,
         repeats: int = 1,
+        train_size: float | None = None,
         min_count: int = MIN_CHOSEN,
         n_jobs: int | None = None,
         random_state: int | None = 0,
@@ -228,6 +238,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         self.ensemble = ensemble
         self.folds = folds
         self.repeats = repeats
+        self.train_size = train_size
         self.min_count = min_count
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -289,24 +300,40 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         given = read_weights(sample_weight, rows)
         person = read_persons(groups, rows)
         training = Rows(X, coded, cells.label, group, len(self.groups_), given)
-        with progress_bars(self.verbose) as bars:
-            self.models_, posterior = cross_fit(
-                self._recipe(),
-                training,
-                folds=self.folds,
-                repeats=self.repeats,
-                seed=self.random_state,
-                n_jobs=self.n_jobs,
-                show=bars("folds fitted"),
-                person=person,
-            )
-        if not self.ensemble:
-            self.models_ = [self._recipe().fit(training)]
-        self.classes_ = cells.classes
+        self.classes_, held = cells.classes, np.arange(rows)
+        if self.train_size is None:
+            with progress_bars(self.verbose) as bars:
+                self.models_, posterior = cross_fit(
+                    self._recipe(),
+                    training,
+                    folds=self.folds,
+                    repeats=self.repeats,
+                    seed=self.random_state,
+                    n_jobs=self.n_jobs,
+                    show=bars("folds fitted"),
+                    person=person,
+                )
+            if not self.ensemble:
+                self.models_ = [self._recipe().fit(training)]
+        else:
+            with progress_bars(self.verbose) as bars:
+                model, posterior, held = hold_out(
+                    self._recipe(),
+                    training,
+                    size=self.train_size,
+                    seed=self.random_state,
+                    n_jobs=self.n_jobs,
+                    show=bars("blocks evaluated"),
+                    person=person,
+                )
+            self.models_ = [model]
         self.sketch_ = Sketch.of(X, cells.label)
         self._remember_input(X)
-        cell = cells.label * (len(self.groups_) + 1) + group + 1
-        return self._evaluate(posterior, cells.label, group, effective_weights(given, person, cell))
+        label, group = cells.label[held], group[held]
+        weight = None if given is None else given[held]
+        person = None if person is None else person[held]
+        cell = label * (len(self.groups_) + 1) + group + 1
+        return self._evaluate(posterior, label, group, effective_weights(weight, person, cell))
 
     def _fit_plain(self, X: Any, y: Any, sample_weight: Any) -> "FairFrontier":
         """The estimator fitted to all rows, with no groups and nothing to choose from."""
@@ -562,6 +589,63 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         found = self.explain(X, sensitive_features=sensitive_features)
         changed = found[found["changed"]]
         return float(changed["agreement"].mean()) if "agreement" in found and len(changed) else float("nan")
+
+    def evaluate(
+        self,
+        partitions: Any,
+        *,
+        label: str | None = None,
+        sensitive_features: str | Sequence[str] | None = None,
+        sample_weight: str | None = None,
+    ) -> "FairFrontier":
+        """Evaluate every point on a partitioned table of new rows, of any size, and choose again.
+
+        The counts of the partitions are added up: in a cluster's workers for a DataFrame of Dask or a Dataset of
+        Ray, otherwise here, one partition after the other. They replace those of cross-validation, so that every
+        test and interval is that of the new rows; the result has no `evaluation_`.
+
+        Args:
+            partitions: the rows, which took no part in `fit`: an iterable of tuples (X, y, sensitive features and,
+                where rows count differently, weights) or of frames, a DataFrame of Dask, or a Dataset of Ray. Each
+                row is another person's.
+            label: of frames, the column of the classes.
+            sensitive_features: of frames, the column of the groups, or several to cross.
+            sample_weight: of frames, the column of what each row counts.
+
+        Returns:
+            The classifier, which shares the models, with another choice, promise and `frontier_`.
+
+        Raises:
+            InputError: for rows that trained the model, for classes that it does not have, and for frames without
+                the columns.
+
+        Examples:
+            >>> people = dask.dataframe.read_parquet("people/")  # doctest: +SKIP
+            >>> fair = fair.evaluate(people, label="hired", sensitive_features="sex")  # doctest: +SKIP
+        """
+        check_is_fitted(self, "points_")
+        if len(self.groups_) < 2:
+            raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
+        columns = None
+        if label is not None or sensitive_features is not None:
+            if label is None or sensitive_features is None:
+                lacking = Option("label" if label is None else "sensitive_features")
+                raise InputError(lacking, "is None", "the name of a column, as the other is given")
+            names = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
+            columns = Columns(label, names, sample_weight)
+        tally = tally_partitions(self, partitions, columns)
+        if hasattr(self, "sketch_"):
+            refuse(tally.overlap(self.sketch_), "to evaluate with")
+        return self.with_tally(tally)
+
+    def with_tally(self, tally: Tally) -> "FairFrontier":
+        """The same models and points with the counts of other rows, by which a point is chosen."""
+        other = copy.copy(self)
+        if hasattr(self, "sketch_"):
+            other.sketch_ = self.sketch_ + tally.sketch
+        other.points_ = self.points_.counted_as(tally.effective)
+        other.__dict__.pop("evaluation_", None)
+        return other._choose_by(self.frontier_.rule)
 
     def certify(
         self,

@@ -91,6 +91,11 @@ class Points:
         """Some of the points."""
         return Points(*(getattr(self, each.name)[places] for each in fields(self)))
 
+    def counted_as(self, counted: Counted) -> "Points":
+        """The same points with counts of other rows, and what the posterior expects of as many."""
+        more = float(counted.counts[0].sum() / self.counts[0].sum())
+        return Points(self.weights, *counted, self.expected * more, self.expected_switched * more, self.path)
+
     def on_path(self, aim: str, guarded: bool) -> Int[np.ndarray, "place"]:
         """The places of the points of a path, in its order."""
         return np.flatnonzero(self.path == PATHS.index((aim, guarded)))

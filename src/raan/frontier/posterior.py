@@ -15,8 +15,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.parallel import delayed
 from sklearn.utils.validation import _num_samples
 
+from raan.errors import InputError, Option
 from raan.fairness.groups import UNKNOWN
-from raan.fitting import fit_weighted, in_parallel, last_step, stratified_folds
+from raan.fitting import fit_weighted, in_parallel, last_step, stratified_folds, stratified_sample
 
 Factorisation = Literal["chain", "joint"]
 """q as P(y|x) P(a|x,y), a model of the class and one of the attribute within each class; or as one model of
@@ -111,6 +112,13 @@ class Recipe:
         attribute = () if self.attribute_given else tuple(self.fit_attribute(rows, y) for y in classes)
         return Chain(label, attribute, rows.groups)
 
+    def ask(self, model: Chain | Joint, rows: Rows) -> Posterior:
+        """The posterior of some rows, by models of other rows."""
+        if not (self.attribute_given and isinstance(model, Chain)):
+            return model(rows.X)
+        of_class = np.asarray(model.label.predict_proba(rows.X), dtype=np.float64)
+        return give_attribute(of_class, rows.group, rows.groups)
+
     def fit_attribute(self, rows: Rows, y: int) -> Any:
         """A classifier of the groups within one class; the group itself where there is one only."""
         here = np.flatnonzero((rows.label == y) & (rows.group != UNKNOWN))
@@ -185,6 +193,46 @@ def cross_fit(
     return models, posterior
 
 
+BLOCK = 20_000
+"""Rows that are predicted at once where there are many; trees are slower over more."""
+
+
+def hold_out(
+    recipe: Recipe,
+    rows: Rows,
+    *,
+    size: float,
+    seed: int | None,
+    n_jobs: int | None,
+    show: Callable[[int, int], None],
+    person: Int[np.ndarray, "row"] | None = None,
+) -> tuple[Chain | Joint, Posterior, Int[np.ndarray, "held"]]:
+    """The models of a part of the rows, and the posterior of all other rows, with their places.
+
+    `size` is the number or the share of rows that are learnt from, each class and group in proportion. With
+    `person`, whose row each is, all rows of a person are in one of the two parts.
+    """
+    cell = rows.label * (rows.groups + 1) + rows.group + 1
+    learnt = round(size * len(cell)) if size < 1 else int(size)
+    if not 1 < learnt < len(cell):
+        raise InputError(Option("train_size"), f"is {size:,}", f"some, and fewer than all, of {len(cell):,} rows")
+    seen = np.zeros(len(cell), bool)
+    if person is None:
+        seen[stratified_sample(cell, learnt, seed)] = True
+    else:
+        _, first, of_row = np.unique(person, return_index=True, return_inverse=True)
+        drawn = stratified_sample(cell[first], max(learnt * len(first) // len(cell), 1), seed)
+        seen = np.isin(of_row, drawn)
+    model, held = recipe.fit(rows.take(np.flatnonzero(seen))), np.flatnonzero(~seen)
+    blocks = np.split(held, np.arange(BLOCK, len(held), BLOCK))
+    jobs = (delayed(recipe.ask)(model, rows.take(block)) for block in blocks)
+    found = []
+    for posterior in in_parallel(jobs, n_jobs):
+        found.append(posterior)
+        show(len(found), len(blocks))
+    return model, np.concatenate(found), held
+
+
 def deal_folds(
     cell: Int[np.ndarray, "row"], person: Int[np.ndarray, "row"] | None, folds: int, seed: int | None
 ) -> Int[np.ndarray, "row"]:
@@ -198,11 +246,7 @@ def deal_folds(
 def _fit_fold(recipe: Recipe, rows: Rows, seen: np.ndarray, held: np.ndarray) -> tuple[Chain | Joint, Posterior]:
     """A model of the rows seen, and its posterior of those held out."""
     model = recipe.fit(rows.take(np.flatnonzero(seen)))
-    left_out = rows.take(np.flatnonzero(held))
-    if recipe.attribute_given and isinstance(model, Chain):
-        of_class = np.asarray(model.label.predict_proba(left_out.X), dtype=np.float64)
-        return model, give_attribute(of_class, left_out.group, rows.groups)
-    return model, model(left_out.X)
+    return model, recipe.ask(model, rows.take(np.flatnonzero(held)))
 
 
 def average(models: Sequence[Callable[[Any], Posterior]], X: Any) -> Posterior:

@@ -36,9 +36,24 @@ class Sketch:
     @classmethod
     def of(cls, X: Any, label: Int[np.ndarray, "row"]) -> "Sketch":
         """Make the sketch of training rows; an empty one if they cannot be hashed, such as nested objects."""
-        rows = hash_rows(X, label)
-        hashes, counts = np.unique(np.zeros(0, np.uint64) if rows is None else rows, return_counts=True)
-        return cls(hashes[:MOST], counts[:MOST].astype(np.int64), len(label))
+        return cls.of_hashes(hash_rows(X, label), len(label))
+
+    @classmethod
+    def of_hashes(cls, row: UInt64[np.ndarray, "row"] | None, rows: int) -> "Sketch":
+        """Make the sketch of rows of which these are the hashes; None where they cannot be hashed."""
+        hashes, counts = np.unique(np.zeros(0, np.uint64) if row is None else row, return_counts=True)
+        return cls(hashes[:MOST], counts[:MOST].astype(np.int64), rows)
+
+    def __add__(self, other: "Sketch") -> "Sketch":
+        """The sketch of the rows of both."""
+        hashes, place = np.unique(np.concatenate([self.hashes, other.hashes]), return_inverse=True)
+        counts = np.bincount(place, np.concatenate([self.counts, other.counts]), len(hashes)).astype(np.int64)
+        return Sketch(hashes[:MOST], counts[:MOST], self.rows + other.rows)
+
+    @property
+    def once(self) -> UInt64[np.ndarray, "hash"]:
+        """The hashes that occur once, by which rows are recognised."""
+        return np.asarray(self.hashes[self.counts == 1])
 
     @classmethod
     def read(cls, hashes: Any, counts: Any, rows: Any) -> "Sketch":
@@ -49,18 +64,20 @@ class Sketch:
         return found
 
     def find(self, hashes: UInt64[np.ndarray, "row"]) -> "Overlap":
-        """Compare rows with the training rows.
+        """Compare rows with the training rows."""
+        return self.judge(int(np.isin(self.once, hashes).sum()), len(hashes))
+
+    def judge(self, met: int, rows: int) -> "Overlap":
+        """Say whether rows trained the model, if so many hashes of `once` are met among so many rows.
 
         Of the rows that occur once in training, some occur among fresh rows of other people too: in expectation at
         most 2 t N2, where N2 rows occur twice in training and t is the ratio of the numbers of rows.
         """
-        once = self.hashes[self.counts == 1]
-        twice = int((self.counts == 2).sum())
-        met = int(np.isin(once, hashes).sum())
-        ratio = 2 * len(hashes) / max(self.rows, 1)
+        once, twice = len(self.once), int((self.counts == 2).sum())
+        ratio = 2 * rows / max(self.rows, 1)
         chance = ratio / (1 + ratio)
         # The most that could be met: all of `once`, or as many as there are rows of the sketch's range.
-        most = round(min(len(once), len(once) * len(hashes) / max(self.rows, 1)))
+        most = round(min(once, once * rows / max(self.rows, 1)))
         refused, possible = (binom.sf(each - 1, each + twice, chance) < LEVEL for each in (met, most))
         share = met / max(most, 1)
         return Overlap(bool(refused), bool(possible), min(share, 1.0))

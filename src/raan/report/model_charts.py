@@ -23,7 +23,7 @@ STAR = 7
 
 
 class TradeOffChart:
-    """Accuracy against an aim in cross-validation: points, what each budget gives, the plain and the saved model.
+    """Accuracy against an aim on held-out rows: points, what each budget gives, the plain and the saved model.
 
     `place` is where the slider's marker goes for a point.
     """
@@ -36,7 +36,7 @@ class TradeOffChart:
         here = [choice for choice in outcome.choices if choice.aim == aim.key]
         seen = self.places[[0, outcome.place, *(choice.point for choice in here)]]
         x, y = (range_of(values, 0.12) for values in seen.T)
-        titles = [f"{currency.title} in cross-validation", aim.title]
+        titles = [f"{currency.title} on held-out rows", aim.title]
         self._title, self._units = currency.title, [" %" if each.unit else "" for each in (currency, aim)]
         units = [" (%)" if each.unit else "" for each in (currency, aim)]
         self._canvas = Canvas(x, y, (titles[0] + units[0], titles[1] + units[1]), height=400)

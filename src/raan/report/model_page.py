@@ -60,7 +60,7 @@ def claims_table(outcome: Outcome) -> Table:
     header = ("claim", "promised", "on test rows", "verdict")
     rows = [[Cell(c.title), Cell(c.promised), Cell(c.shown), _verdict(c)] for c in outcome.verdict.claims]
     return table(
-        "Promised in cross-validation, and found on test rows, which chose nothing; 95 % intervals",
+        "Promised on held-out rows, and found on test rows, which chose nothing; 95 % intervals",
         header,
         rows,
         (3,),
@@ -79,7 +79,7 @@ def _about(outcome: Outcome) -> str:
     limits = " and ".join(map(str, rule.limits))
     asked = f"for the best {rule.currency.title} with {limits}" if limits else f"so that {rule.goal.meaning}"
     within = "" if limits else f", within {budget(rule)}"
-    return f"{method[:1].upper()}{method[1:]}. Chosen in cross-validation {asked}{within}{guard}."
+    return f"{method[:1].upper()}{method[1:]}. Chosen on held-out rows {asked}{within}{guard}."
 
 
 # The slider over the trade-off: every figure that it can show, computed beforehand; the page's script looks up
@@ -187,7 +187,7 @@ def _describe(outcome: Outcome, choice: Choice) -> str:
 
 
 def _cells(outcome: Outcome, point: int) -> list[Cell]:
-    """The figures of a point: for each measure in cross-validation and on test rows, then each group's rates."""
+    """The figures of a point: for each measure on held-out rows and on test rows, then each group's rates."""
     counts = outcome.held_out[point], outcome.test[point], outcome.test[0]
     cells = []
     for measure in outcome.rule.measures:
@@ -204,7 +204,7 @@ def _rate_cells(outcome: Outcome, rate: Rate, point: int) -> list[Cell]:
     return [
         Cell(
             percent(now),
-            f"{signed(change.value)}; {percent(other)} in cross-validation",
+            f"{signed(change.value)}; {percent(other)} on held-out rows",
             tone=tone_of(change, rate.better),
         )
         for now, other, change in zip(levels, before, changes_at(outcome, rate, point), strict=True)
@@ -223,7 +223,7 @@ def _tables(outcome: Outcome, cells: Sequence[Cell]) -> tuple[Table, Table]:
         for place, name in enumerate(group_names(outcome))
     ]
     return (
-        table("The choice in percent", ("", "cross-validation", "test rows", "test, against plain"), overall),
+        table("The choice in percent", ("", "held-out rows", "test rows", "test, against plain"), overall),
         table(
             "Each group on test rows in percent; below, the change against the plain model",
             ("group", *(rate.title for rate in rates)),
@@ -250,6 +250,6 @@ def choices_table(outcome: Outcome, folder: Path) -> Table:
         for choice in outcome.choices
     ]
     title = currency.title
-    measured = (f"{title}, cross-validation", f"{title}, test", "aim, cross-validation", "aim, test")
+    measured = (f"{title}, held-out", f"{title}, test", "aim, held-out", "aim, test")
     header = ("aim", f"may lose{' (points)' if currency.unit else ''}", "guard", *measured, "command")
     return table("What each budget gives, in percent, and the command that saves it", header, rows, words=(2, 7))

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
+from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, NamedTuple, cast
 
@@ -22,7 +23,8 @@ from raan.tables import checks
 from raan.tables.columns import Type, as_categories, known_values, to_codes, type_of
 from raan.tables.media import Media, check_media, embed_columns
 from raan.tables.preprocess import Column, Drift, Preprocessing, Rules, fit_columns, respell, warn
-from raan.tables.read import Layout, Progress, RawTable, concatenate, read
+from raan.tables.read import Layout, Progress, RawTable, concatenate, open_source, read, read_weight
+from raan.tables.rest import Rest
 
 if TYPE_CHECKING:
     from raan.data.table import Table
@@ -67,6 +69,8 @@ class Loaded:
         embedding_seconds: how long it took to embed texts and images.
         weight: what each row counts; None where all count alike.
         person: whose row it is, as codes; None where each is another's.
+        rest: the rows of the file that were not drawn; None where there are none, or where they cannot be read on
+            their own.
     """
 
     name: str
@@ -80,6 +84,7 @@ class Loaded:
     embedding_seconds: float = 0.0
     weight: Float[np.ndarray, "row"] | None = None
     person: Int[np.ndarray, "row"] | None = None
+    rest: Rest | None = None
 
     @property
     def rows(self) -> int:
@@ -174,7 +179,8 @@ def from_frame(
         layout: how text files are written.
         media: which columns are texts or images, to be embedded.
         progress: a callback that receives how much of the file is read, and its size.
-        max_rows: the number of rows to draw from a larger table.
+        max_rows: the number of rows to draw from a larger table; `rest` of the result are the others of a
+            Parquet file.
 
     Returns:
         The rows, their split, and the preprocessing for new rows.
@@ -228,8 +234,15 @@ def from_frame(
     codes = {**dict.fromkeys(attributes, groups.names), target: classes.names}
     described = tuple(_describe_columns(whole, titles, codes, preprocessing))
     features = preprocessing.features(embedded, table.locate)
+    rest = None
+    if whole.drawn_of and not (binned or persons is not None or preprocessing.encoders):
+        drawn = np.isin(np.arange(whole.drawn_of), whole.frame.index)
+        source = open_source(Path(cast(str, frame)), layout)
+        counted = None if weight is None else str(weight)
+        rest = Rest(source, drawn, target, tuple(attributes), asked, counted, preprocessing)
     loaded = Loaded(
-        *(table.name, features, classes, groups, parts, preprocessing, described, (), embedding, weights, persons)
+        *(table.name, features, classes, groups, parts, preprocessing, described, (), embedding, weights, persons),
+        rest,
     )
     others = {name: column for name, column in embedded.items() if name not in attributes}
     left_out = [checks.describe_unfit(unfit)] if unfit else []
@@ -367,20 +380,6 @@ def _read_groups(
         came = f"is missing in all {len(table.frame):,} rows, in one column or the other"
         raise InputError(Option("attribute"), came, "at least one row where all are known")
     return crossed, notes
-
-
-def read_weight(table: RawTable, name: Name | None) -> Float[np.ndarray, "row"] | None:
-    """Return what each row counts."""
-    if name is None:
-        return None
-    column = table.check([str(name)], {str(name): "number"})[str(name)]
-    weight = column.to_numpy(dtype=np.float64)
-    wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any() or not weight.any():
-        row = int(wrong.argmax())
-        where = f"{table.locate(row)}: the weight {name!r}"
-        raise InputError(where, f"is {weight[row]:g}", "numbers from 0 up, not all of them 0")
-    return weight
 
 
 def read_person(table: RawTable, name: Name | None) -> Int[np.ndarray, "row"] | None:

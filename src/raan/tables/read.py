@@ -32,7 +32,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 import pyarrow as pa
-from jaxtyping import Int
+from jaxtyping import Float, Int
 from pyarrow.parquet import ParquetFile
 
 from raan.errors import InputError, InputTypeError, Message, Option, listed, nearest
@@ -106,6 +106,7 @@ class RawTable:
     notes: tuple[str, ...] = ()
     decimal: str = "."
     padded: Mapping[str, str] = field(default_factory=dict)  # a number with leading zeros of each such column
+    drawn_of: int = 0  # the rows of the file that these were drawn from, chunk by chunk; 0 if they were not
 
     @property
     def names(self) -> list[str]:
@@ -213,6 +214,20 @@ def read(
     return _draw(table, max_rows, seed)
 
 
+def read_weight(table: RawTable, name: str | int | np.integer | None) -> Float[np.ndarray, "row"] | None:
+    """Return what each row counts."""
+    if name is None:
+        return None
+    column = table.check([str(name)], {str(name): "number"})[str(name)]
+    weight = column.to_numpy(dtype=np.float64)
+    wrong = ~(np.isfinite(weight) & (weight >= 0))
+    if wrong.any() or not weight.any():
+        row = int(wrong.argmax())
+        where = f"{table.locate(row)}: the weight {name!r}"
+        raise InputError(where, f"is {weight[row]:g}", "numbers from 0 up, not all of them 0")
+    return weight
+
+
 def _check_names(name: str, columns: Sequence[str]) -> list[str]:
     """Return the names without surrounding space; an InputError if two are then the same."""
     stripped = [column.strip() for column in columns]
@@ -240,7 +255,7 @@ def _draw(table: RawTable, most: int | None, seed: int) -> RawTable:
 
 
 def _note_drawn(name: str, rows: int, drawn: int) -> str:
-    return f"{name} has {rows:,} rows; {drawn:,} of them, drawn at random by the seed, are all that is used"
+    return f"{name} has {rows:,} rows; {drawn:,} of them, drawn at random by the seed, are read into memory"
 
 
 class Chunk(NamedTuple):
@@ -350,7 +365,8 @@ def _read_file(
     if sampled:
         notes.append(_note_drawn(source.path.name, source.rows or 0, most))
     frame = pd.DataFrame(columns, copy=False).set_axis(rows)
-    table = RawTable(source.path.name, frame, source.place, tuple(notes), source.decimal, padded)
+    drawn_of = source.rows or 0 if sampled else 0
+    table = RawTable(source.path.name, frame, source.place, tuple(notes), source.decimal, padded, drawn_of)
     return table if sampled else _draw(table, max_rows, seed)
 
 
