@@ -29,7 +29,7 @@ def test_budget_and_guard_fail_no_more_often_than_the_confidence_says(records, c
         for share in (found.exceeded, found.broken):
             assert share <= 1 - confidence + 2 * coverage.binomial(share, draws), (table, share)
         whole.append((found.exceeded, found.broken, found.worse))
-    assert (np.mean(whole, axis=0) <= 1 - confidence).all()
+    assert (np.nanmean(whole, axis=0) <= 1 - confidence).all()  # of one table the baseline is always kept
 
 
 def test_a_larger_budget_gains_no_less_in_the_mean(records):
