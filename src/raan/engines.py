@@ -5,16 +5,13 @@ import os
 import socket
 from collections.abc import Generator, Hashable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs, parallel_config
 from joblib.externals.loky.process_executor import TerminatedWorkerError
 from joblib.parallel import LokyBackend, get_active_backend
 
 from raan.errors import InputError, MissingExtra, Option
-
-Engine = Literal["loky", "dask", "ray"]
-"""Worker processes of this machine, or a cluster of Dask or of Ray."""
 
 LOCAL = "local"
 """The address that stands for a cluster which is started here, and stopped in the end."""
@@ -89,11 +86,11 @@ def end_orphan(parent: int | None) -> None:
 
 
 @contextmanager
-def use_engine(engine: Engine, address: str | None = None, workers: int | None = None) -> Iterator[None]:
+def use_engine(engine: str, address: str | None = None, workers: int | None = None) -> Iterator[None]:
     """Make an engine joblib's backend within the block.
 
     Args:
-        engine: "loky", "dask" or "ray".
+        engine: "loky" for worker processes of this machine, "dask" or "ray".
         address: the address of a cluster that runs; None starts one on this machine for the time of the block.
         workers: how many workers a cluster that is started here has; one for each core by default.
 
