@@ -66,8 +66,8 @@ def predict_file(
                 read = source.normalise(chunk, preprocessing.columns, preprocessing.text, missing)
                 table = RawTable(str(source.path), read, source.place, decimal=source.decimal)
                 features = preprocessing.encode(table, beside, drift)
-                found = {PREDICTION: model.predict_features(features)}
-                found |= dict(zip(names, model.probabilities(features).T, strict=True))
+                decided, of_class = model.predict_both(features)
+                found = {PREDICTION: decided, **dict(zip(names, of_class.T, strict=True))}
             write(pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(found)], axis=1))
             report(chunk.done, drift.rows)
     return drift
