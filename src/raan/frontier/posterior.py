@@ -229,7 +229,7 @@ def average_classes(models: Sequence[Chain | Joint], X: Any) -> Float[np.ndarray
     """The mean P(y|x) of several models; chains are not asked for the attribute."""
     chains = [model for model in models if isinstance(model, Chain)]
     if len(chains) < len(models):
-        return average(models, X).sum(2)
+        return np.asarray(average(models, X).sum(2))
     return np.asarray(sum(model.of_class(X) for model in chains) / len(chains))
 
 
