@@ -1,5 +1,9 @@
-"""The cost of an RL-RAAN training step: packs of the engine against an ordinary PyTorch loop."""
+"""The cost of an RL-RAAN training step: packs of the engine against an ordinary PyTorch loop.
 
+`python -m reproduce.steps --check` exits with 1 if packs cost a third more of the ordinary loop than was recorded.
+"""
+
+import sys
 import time
 from collections.abc import Callable, Iterator
 from itertools import pairwise
@@ -20,6 +24,16 @@ from raan.training.train import Schedule, read_rows, train, write_rows
 
 ROWS, FEATURES, BATCH = 33_120, 104, 64
 
+RECORDED = {20: 0.15, 100: 0.14}
+"""What a step and run of packs of these sizes costs of the ordinary loop's step, in processor seconds on one thread.
+By the clock, on two threads and an idle machine, it was 0.08 and 0.06.
+"""
+
+WORSE = 4 / 3
+"""A check fails above this multiple of what was recorded."""
+
+Clock = Callable[[], float]
+
 
 def problem() -> Table:
     """Random rows of Adult's size and shape: the time of a step does not depend on what they say."""
@@ -30,7 +44,7 @@ def problem() -> Table:
     return Table.of(features, label, attribute)
 
 
-def ordinary(table: Table) -> Callable[[], float]:
+def ordinary(table: Table, clock: Clock = time.perf_counter) -> Callable[[], float]:
     """Seconds a step of nn.Module + torch.optim.Adam + DataLoader, with the same loss."""
     dropout = nn.Dropout(0.2)
     encoder = nn.Sequential(
@@ -59,10 +73,10 @@ def ordinary(table: Table) -> Callable[[], float]:
         for _ in range(200):
             step()
 
-    return lambda: _timed(steps) / 200
+    return lambda: _timed(steps, clock) / 200
 
 
-def packed(table: Table, runs: int) -> Callable[[], float]:
+def packed(table: Table, runs: int, clock: Clock = time.perf_counter) -> Callable[[], float]:
     """Seconds a step and run of the engine, in a pack of so many runs."""
     seeds = list(range(runs))
     steps = max(100, 400 // runs)  # so many that beginning, once an epoch, does not count
@@ -70,7 +84,7 @@ def packed(table: Table, runs: int) -> Callable[[], float]:
     model = mlp(table).start(table, rows.train, seeds)
     method = RAAN(scope=Scope.MODEL)
     schedule = Schedule(epochs=1, batch_size=BATCH, points_per_epoch=1)
-    return lambda: _timed(lambda: train(method, model, table, rows, seeds, schedule)) / steps / runs
+    return lambda: _timed(lambda: train(method, model, table, rows, seeds, schedule), clock) / steps / runs
 
 
 PARTS = ("gather", "masks", "forward", "backward", "update")
@@ -128,19 +142,52 @@ def _forever(loader: DataLoader[tuple[Tensor, ...]]) -> Iterator[tuple[Tensor, .
         yield from loader
 
 
-def _timed(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
+def _timed(work: Callable[[], object], clock: Clock = time.perf_counter) -> float:
+    start = clock()
     work()
-    return time.perf_counter() - start
+    return clock() - start
+
+
+def _best(contenders: dict[str, Callable[[], float]], rounds: int) -> dict[str, float]:
+    """The least time of each, of several rounds in which they take turns, since times are noisy."""
+    several = [{name: measure() for name, measure in contenders.items()} for _ in range(rounds)]
+    return {name: min(each[name] for each in several) for name in contenders}
+
+
+def check(recorded: dict[int, float] = RECORDED, rounds: int = 7) -> bool:
+    """Print what packs cost of the ordinary loop, in seconds of the processor on one thread.
+
+    Args:
+        recorded: the share that a pack of each size may cost, but for a third.
+        rounds: how often everything is timed; the best time counts.
+
+    Returns:
+        Whether none costs more than `WORSE` times what was recorded.
+    """
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)  # other programs on the machine then hardly change the time of the processor
+    try:
+        table, clock = problem(), time.process_time
+        contenders = {"": ordinary(table, clock)}
+        contenders |= {f"pack of {runs}": packed(table, runs, clock) for runs in recorded}
+        best = _best(contenders, rounds)
+    finally:
+        torch.set_num_threads(before)
+    kept = True
+    for runs, expected in recorded.items():
+        share = best[f"pack of {runs}"] / best[""]
+        verdict = "kept" if share <= WORSE * expected else "TOO SLOW"
+        print(f"pack of {runs}: {share:.3f} of the ordinary loop, recorded {expected:.2f}: {verdict}")
+        kept = kept and verdict == "kept"
+    return kept
 
 
 def main() -> None:
-    """Print milliseconds a step and run, the best of five rounds side by side, since times are noisy."""
+    """Print milliseconds a step and run, the best of five rounds side by side."""
     table = problem()
     contenders = {"nn.Module + Adam + DataLoader": ordinary(table)}
     contenders |= {f"raan, pack of {runs}": packed(table, runs) for runs in (1, 5, 20, 100)}
-    rounds = [{name: measure() for name, measure in contenders.items()} for _ in range(5)]
-    best = {name: min(each[name] for each in rounds) for name in contenders}
+    best = _best(contenders, 5)
     plain = next(iter(best.values()))
     print(f"An RL-RAAN step, batch {BATCH}, {FEATURES} features, hidden 50, {torch.get_num_threads()} threads")
     for name, seconds in best.items():
@@ -155,4 +202,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
+    if "--check" in sys.argv:
+        sys.exit(not check())
     main()

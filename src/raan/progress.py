@@ -1,5 +1,6 @@
-"""Progress bars for those who ask for them."""
+"""Progress bars for those who ask for them, and displays that are brought up to date in the background."""
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -8,6 +9,9 @@ Progress = Callable[[int, int], None]
 
 Bars = Callable[[str], Progress]
 """Opens a bar under a name."""
+
+POLL = 0.5
+"""Seconds between two calls of what `repeat` repeats."""
 
 
 @contextmanager
@@ -28,3 +32,21 @@ def progress_bars(verbose: object) -> Iterator[Bars]:
             return lambda done, total: display.update(task, completed=done, total=total)
 
         yield bar
+
+
+@contextmanager
+def repeat(show: Callable[[], None]) -> Iterator[None]:
+    """Call a function again and again, in a thread of its own, until the block ends."""
+    ended = threading.Event()
+
+    def poll() -> None:
+        while not ended.wait(POLL):
+            show()
+
+    thread = threading.Thread(target=poll, daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()

@@ -11,9 +11,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from raan.engines import TRIES
 from raan.lab.results.records import read
 from raan.lab.study.explain import explain_results
-from raan.lab.study.run import TRIES, run_study
+from raan.lab.study.run import run_study
 from raan.lab.study.study import read_study
 
 if sys.platform != "linux":

@@ -10,6 +10,8 @@ import pytest
 from commands import people, raan, said
 from raan import load
 from raan.data import DataWarning, Preprocessing, Rules, from_frame
+from raan.tables.preprocess import NEW_VALUES, Drift
+from raan.tables.read import read
 
 RNG = np.random.default_rng(0)
 TRAIN = pd.DataFrame(
@@ -77,6 +79,33 @@ def test_many_more_missing_values_than_in_training_are_counted():
         "the column 'city' is missing in 400 of 400 rows, and was in 0.0% of the training rows"
     ]
     assert notes_on(TRAIN.assign(age=np.nan)[:9]) == []  # too few rows to say
+
+
+def drift_of(frame):
+    drift = Drift()
+    FITTED.encode(read(frame), drift=drift)
+    return drift
+
+
+def test_the_counts_of_parts_add_up_to_those_of_the_whole_also_after_they_were_written():
+    new = TRAIN.assign(age=TRAIN["age"].where(np.arange(400) % 9 != 8, -900 - np.arange(400)))
+    new = new.assign(city=[f"town {row}" if row % 7 == 6 else city for row, city in enumerate(new["city"])])
+    new.loc[::3, "city"] = "Leith"
+    new.loc[1::3, "age"] = np.nan
+    parts = [drift_of(new[:5]), drift_of(new[5:150]), drift_of(new[150:])]
+    written = [Drift.from_dict(json.loads(json.dumps(each.to_dict()))) for each in parts]
+    whole = drift_of(new)
+    assert len(whole.notes) == 3
+    assert sum(parts, Drift()).notes == whole.notes
+    assert sum(written, Drift(encodings=FITTED.encodings)).notes == whole.notes
+    assert parts[1].rows == 145  # which adding does not change
+
+
+def test_of_very_many_new_categories_the_sum_names_as_many_as_one_table():
+    first, second = (pd.DataFrame({"age": 30.0, "city": [f"{a}{row}" for row in range(800)]}) for a in "ab")
+    both, whole = drift_of(first) + drift_of(second), drift_of(pd.concat([first, second], ignore_index=True))
+    assert len(both.new["city"]) == len(whole.new["city"]) == NEW_VALUES + 1
+    assert both.new["city"][""] == whole.new["city"][""] == 600
 
 
 class TestTraining:

@@ -3,7 +3,6 @@
 import json
 import os
 import warnings
-from importlib import import_module
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import NamedTuple
@@ -21,6 +20,7 @@ from commands import raan, said
 from raan import load
 from raan.data import DataWarning, Layout, Preprocessing, Rules, from_frame
 from raan.errors import InputError, InputTypeError
+from raan.fit import predictions
 from raan.fit.classifier import TableClassifier
 
 RNG = np.random.default_rng(0)
@@ -209,7 +209,7 @@ def by_command(
     options = ["--encoding", layout.encoding, "--decimal", layout.decimal]
     options += ["--delimiter", layout.delimiter] if layout.delimiter else []
     with pytest.MonkeyPatch.context() as patch:  # reading the model again would take most of the time
-        patch.setattr(import_module("raan.cli.predict"), "_model", lambda folder: saved.model)
+        patch.setattr(predictions, "load_model", lambda folder: saved.model)
         result = raan("predict", saved.folder, written, "--out", out, "--json", *options)
     return result, pd.read_parquet(out) if result.returncode == 0 else None
 

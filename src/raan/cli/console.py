@@ -137,6 +137,7 @@ PANELS = {
         "Required": "label attribute out",
         "What is fair": "aim accuracy_drop performance cost max_drop positive worst_group_drop guard no_floor "
         "confidence at_most at_least",
+        "Folders of files": "engine address workers",
         "Texts and images": "text image image_folder text_encoder image_encoder",
         "Training and output": "minutes seed force as_json quiet strict help",
         "Data": "test ignore weight person category missing max_rows keep_attribute delimiter encoding decimal "

@@ -55,8 +55,8 @@ def study(
     if dry_run:
         _show_plan(plan, path, processes, as_json)
         return
+    from raan.engines import use_ray
     from raan.lab.study.explain import explain_results
-    from raan.lab.study.run import use_ray
 
     with warnings_as_notes(quiet):
         with use_ray(ray) if ray else nullcontext():

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 from jaxtyping import Float, Float32, Shaped
 
+from raan.frontier import FairFrontier
+from raan.frontier.decide import decide_rows
 from raan.io import find_class, save_model
 from raan.tables.media import Media
 from raan.tables.preprocess import Preprocessing
@@ -58,6 +60,16 @@ class TableClassifier:
     def probabilities(self, features: Float32[np.ndarray, "row feature"]) -> Float[np.ndarray, "row label"]:
         """The probabilities of rows of features that the preprocessing made."""
         return np.asarray(self.classifier.predict_proba(features))
+
+    def predict_both(
+        self, features: Float32[np.ndarray, "row feature"]
+    ) -> tuple[Shaped[np.ndarray, "row"], Float[np.ndarray, "row label"]]:
+        """The class and the probabilities of rows of features, in one pass through the models where they can."""
+        model = self.classifier
+        if not isinstance(model, FairFrontier) or model.attribute_at_prediction:
+            return self.predict_features(features), self.probabilities(features)
+        decided, of_class = decide_rows(model.models_, features, model.weights_)
+        return np.take(self.classes_, model.classes_[decided].astype(np.int64)), of_class
 
     def save(self, folder: str | PathLike[str]) -> None:
         """Write the classifier into a folder, whole or not at all; `raan.load` reads it."""

@@ -15,7 +15,8 @@ from pyarrow.parquet import ParquetWriter
 
 from raan.errors import InputError, Option
 from raan.fit.classifier import TableClassifier
-from raan.io.files import write_whole
+from raan.io import load
+from raan.io.files import inside, write_whole
 from raan.tables.media import Media
 from raan.tables.preprocess import Drift
 from raan.tables.read import PARQUET, TABBED, TEXTS, RawTable, Source, check_columns
@@ -34,7 +35,7 @@ def predict_file(
     source: Source,
     kept: Sequence[str],
     write: Write,
-    report: Callable[[int], None] = lambda done: None,
+    report: Callable[[int, int], None] = lambda done, rows: None,
     media: Media = Media(),
 ) -> Drift:
     """Write the kept columns, the prediction and the probability of each class of every row.
@@ -44,7 +45,7 @@ def predict_file(
         source: the file to predict.
         kept: the columns to write as they are.
         write: receives the frames to write.
-        report: receives how much of the source's total is done.
+        report: receives how much of the source's total is done, and how many rows.
         media: where images are.
 
     Returns:
@@ -65,11 +66,33 @@ def predict_file(
                 read = source.normalise(chunk, preprocessing.columns, preprocessing.text, missing)
                 table = RawTable(str(source.path), read, source.place, decimal=source.decimal)
                 features = preprocessing.encode(table, beside, drift)
-                found = {PREDICTION: model.predict_features(features)}
-                found |= dict(zip(names, model.probabilities(features).T, strict=True))
+                decided, of_class = model.predict_both(features)
+                found = {PREDICTION: decided, **dict(zip(names, of_class.T, strict=True))}
             write(pd.concat([chunk.frame[list(kept)].reset_index(drop=True), pd.DataFrame(found)], axis=1))
-            report(chunk.done)
+            report(chunk.done, drift.rows)
     return drift
+
+
+def keep_columns(source: Source, named: Sequence[str] | None) -> list[str]:
+    """Return the columns to pass through, each once; None stands for all."""
+    return [name for name in source.names if name] if named is None else list(dict.fromkeys(named))
+
+
+def find_model(folder: Path) -> Path:
+    """Return the folder of a model: the one that `raan fit` wrote has it in the folder `model`."""
+    inner = inside(folder, "model")
+    return inner if inner.is_dir() else folder
+
+
+def load_model(folder: Path) -> TableClassifier:
+    """Load the model of a folder of `raan fit`, or of the folder `model` within it."""
+    model = load(find_model(folder))
+    if not isinstance(model, TableClassifier):
+        raise ValueError(
+            f"{folder} holds a {type(model).__name__}, which knows of features, not of columns; expected what "
+            "`raan fit` wrote. In Python raan.load(...).predict(X) takes features"
+        )
+    return model
 
 
 def probability(name: str) -> str:
@@ -141,10 +164,13 @@ class TextWriter:
     @property
     def notes(self) -> list[str]:
         """Return a note on the cells that are not written as they were."""
-        if not self.replaced:
-            return []
-        said = f"{self.replaced:,} cells have control characters, which are written as U+FFFD"
-        return [f"{said}; a Parquet file would keep them"]
+        return note_replaced(self.replaced)
+
+
+def note_replaced(cells: int) -> list[str]:
+    """Return a note on so many cells that are not written as they were."""
+    said = f"{cells:,} cells have control characters, which are written as U+FFFD; a Parquet file would keep them"
+    return [said] if cells else []
 
 
 @contextmanager

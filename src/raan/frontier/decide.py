@@ -4,15 +4,17 @@ A row is given the class y with the largest sum over groups of w[y, a] q[y, a](x
 probable class; of two classes, the second where sum_a w[1, a] q[1, a] > sum_a w[0, a] q[0, a].
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Int
+from sklearn.utils import _safe_indexing
 
 from raan.frontier.calibration import Calibration
-from raan.frontier.posterior import Posterior
+from raan.frontier.posterior import Chain, Joint, Posterior, average
 
 Weights = Float[np.ndarray, "point label group"]
 
@@ -35,10 +37,42 @@ TOLERANCE = 1e-9
 the border, where rounding, which differs with the number of threads, would decide otherwise.
 """
 
+ROUNDED = 1e-6
+"""How far the sum of a row's probabilities may be from 1: some classifiers give them in single precision."""
+
 
 def decide(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Int[np.ndarray, "row"]:
     """The class of each row; the first of equal ones."""
     return decide_flat(posterior.reshape(len(posterior), -1), weights[None])[:, 0].astype(np.int64)
+
+
+def decide_rows(
+    models: Sequence[Chain | Joint], X: Any, weights: Float[np.ndarray, "label group"]
+) -> tuple[Int[np.ndarray, "row"], Float[np.ndarray, "row label"]]:
+    """The class of each row by the mean posterior of several models, and the mean P(y|x).
+
+    The score of a class lies between P(y|x) times the least and times the largest weight of its groups. Chains
+    are asked for the attribute only where two classes' scores could be in either order, so that the decisions are
+    those of the whole posterior. This takes for granted that probabilities add up to 1 within `ROUNDED`.
+    """
+    chains = [model for model in models if isinstance(model, Chain) and model.attribute]
+    if len(chains) < len(models) or not models:
+        posterior = average(models, X)
+        return decide(posterior, weights), posterior.sum(2)
+    several = [model.of_class(X) for model in chains]
+    ranges = [model.ranges(weights) for model in chains]
+    lowest = sum(of_class * low for of_class, (low, _) in zip(several, ranges, strict=True)) / len(chains)
+    highest = sum(of_class * high for of_class, (_, high) in zip(several, ranges, strict=True)) / len(chains)
+    margin = TOLERANCE + ROUNDED * np.abs(weights).max()
+    best = np.asarray(lowest.argmax(1))
+    rivals = highest.copy()
+    rivals[np.arange(len(best)), best] = -np.inf
+    doubtful = np.flatnonzero(~(rivals.max(1) < lowest.max(1) - margin))
+    if len(doubtful):
+        rows = _safe_indexing(X, doubtful)
+        parts = [model.complete(rows, part[doubtful]) for model, part in zip(chains, several, strict=True)]
+        best[doubtful] = decide(np.asarray(sum(parts) / len(parts)), weights)
+    return best, np.asarray(sum(several) / len(several))
 
 
 def score(posterior: Posterior, weights: Float[np.ndarray, "label group"]) -> Float[np.ndarray, "row label"]:

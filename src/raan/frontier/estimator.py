@@ -44,7 +44,7 @@ from raan.fitting import (
 )
 from raan.frontier.certify import certify, refuse
 from raan.frontier.choice import Choice, accept_path, choose, find_path
-from raan.frontier.decide import Evaluation, decide, score
+from raan.frontier.decide import Evaluation, decide, decide_rows, score
 from raan.frontier.explain import split_margin, tabulate
 from raan.frontier.plan import Points, extend, plan
 from raan.frontier.posterior import (
@@ -54,6 +54,7 @@ from raan.frontier.posterior import (
     Recipe,
     Rows,
     average,
+    average_classes,
     cross_fit,
     give_attribute,
     hold_out,
@@ -688,7 +689,12 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
 
     def predict(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """The class of each row; the attribute is needed with `attribute_at_prediction` only."""
-        return self.predict_posterior(self.posterior(X, sensitive_features=sensitive_features))
+        if self.attribute_at_prediction:
+            return self.predict_posterior(self.posterior(X, sensitive_features=sensitive_features))
+        check_is_fitted(self, "weights_")
+        count_rows(X)
+        check_order(X=X, sensitive_features=sensitive_features)
+        return np.take(self.classes_, decide_rows(self.models_, X, self.weights_)[0])
 
     def predict_posterior(self, posterior: Any) -> np.ndarray:
         """The class of each row by its posterior, [row, class, group]."""
@@ -716,13 +722,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """The probability of each class; the weights decide, they do not change it."""
         check_is_fitted(self, "weights_")
         count_rows(X)
-        if self.attribute_at_prediction:
-            return np.asarray(
-                np.mean(
-                    [model.label.predict_proba(X) for model in self.models_ if isinstance(model, Chain)], axis=0
-                )
-            )
-        return np.asarray(average(self.models_, X).sum(2))
+        return average_classes(self.models_, X)
 
     def decision_function(self, X: Any, *, sensitive_features: Any = None) -> np.ndarray:
         """What is compared: of two classes, how far the weighted sum of the second is above the first's."""

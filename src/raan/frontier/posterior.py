@@ -36,8 +36,23 @@ class Chain:
 
     def __call__(self, X: Any) -> Posterior:
         """The posterior of each row."""
-        of_class = np.asarray(self.label.predict_proba(X), dtype=np.float64)
+        return self.complete(X, self.of_class(X))
+
+    def of_class(self, X: Any) -> Float[np.ndarray, "row label"]:
+        """P(y|x) of each row."""
+        return np.asarray(self.label.predict_proba(X), dtype=np.float64)
+
+    def complete(self, X: Any, of_class: Float[np.ndarray, "row label"]) -> Posterior:
+        """The posterior of each row, whose P(y|x) is known."""
         return np.stack([of_class[:, [y]] * self.within(X, y) for y in range(of_class.shape[1])], axis=1)
+
+    def ranges(
+        self, weights: Float[np.ndarray, "label group"]
+    ) -> tuple[Float[np.ndarray, "label"], Float[np.ndarray, "label"]]:
+        """The least and the largest value of sum_a w[y, a] P(a|x, y), whatever the row, for each class."""
+        groups = [[each] if isinstance(each, int) else np.asarray(each.classes_, int) for each in self.attribute]
+        present = [weights[y, several] for y, several in enumerate(groups)]
+        return np.array([each.min() for each in present]), np.array([each.max() for each in present])
 
     def within(self, X: Any, y: int) -> Float[np.ndarray, "row group"]:
         """P(a|x, y) for one class, 0 for groups that the class was never seen with."""
@@ -252,6 +267,14 @@ def _fit_fold(recipe: Recipe, rows: Rows, seen: np.ndarray, held: np.ndarray) ->
 def average(models: Sequence[Callable[[Any], Posterior]], X: Any) -> Posterior:
     """The mean posterior of several models."""
     return np.asarray(sum(model(X) for model in models) / len(models))
+
+
+def average_classes(models: Sequence[Chain | Joint], X: Any) -> Float[np.ndarray, "row label"]:
+    """The mean P(y|x) of several models; chains are not asked for the attribute."""
+    chains = [model for model in models if isinstance(model, Chain)]
+    if len(chains) < len(models):
+        return np.asarray(average(models, X).sum(2))
+    return np.asarray(sum(model.of_class(X) for model in chains) / len(chains))
 
 
 def _some(weight: np.ndarray | None, rows: np.ndarray) -> np.ndarray | None:

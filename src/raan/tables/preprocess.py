@@ -507,15 +507,45 @@ class Drift:
                 unseen = [code for code, category in enumerate(categories) if category not in known]
                 if unseen:
                     counts = np.bincount(codes[codes >= 0], minlength=len(categories))
-                    for code in unseen:
-                        full = len(self.new[name]) >= NEW_VALUES and categories[code] not in self.new[name]
-                        self.new[name]["" if full else categories[code]] += int(counts[code])
+                    self._add_new(name, {categories[code]: int(counts[code]) for code in unseen})
             elif isinstance(encoding, Standardised):
                 values, width = column.to_numpy(), FAR * (encoding.high - encoding.low)
                 far = (values < encoding.low - width) | (values > encoding.high + width)
                 if far.any():
                     count, first = self.far.get(name, (0, float(values[far.argmax()])))
                     self.far[name] = count + int(far.sum()), first
+
+    def _add_new(self, column: str, counts: Mapping[str, int]) -> None:
+        """Count new categories of a column, by name as far as there are not too many."""
+        known = self.new[column]
+        for name, count in counts.items():
+            full = len(known) >= NEW_VALUES and name not in known
+            known["" if full else name] += count
+
+    def __add__(self, other: Drift) -> Drift:
+        """Count the rows of both, those of `other` after these."""
+        both = Drift(self.rows + other.rows, self.encodings or other.encodings, Counter(self.absent))
+        both.absent.update(other.absent)
+        for each in (self, other):
+            for name, counts in each.new.items():
+                both._add_new(name, counts)
+            for name, (count, first) in each.far.items():
+                before, shown = both.far.get(name, (0, first))
+                both.far[name] = before + count, shown
+        return both
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the counts as plain values, as JSON can hold them."""
+        new = {name: dict(counts) for name, counts in self.new.items()}
+        return {"rows": self.rows, "absent": dict(self.absent), "new": new, "far": dict(self.far)}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Drift:
+        """Make counts of which `to_dict` returned these values; the encodings are another drift's to add."""
+        drift = cls(int(values["rows"]), absent=Counter(values["absent"]))
+        drift.new.update({name: Counter(counts) for name, counts in values["new"].items()})
+        drift.far = {name: (int(count), float(first)) for name, (count, first) in values["far"].items()}
+        return drift
 
     @property
     def found(self) -> Iterator[DriftNote]:

@@ -47,7 +47,7 @@ PARQUET = {".parquet", ".pq"}
 TABBED = {".tsv", ".tab"}
 DELIMITERS = ",;\t|"
 
-CHUNK = 20_000  # rows
+CHUNK = 10_000  # rows: the models of more rows at once would take up to three times as long, out of the cache
 _NULLABLE: dict[pa.DataType, Any] = {  # whole numbers stay whole where some are missing
     getattr(pa, f"{sign.lower()}int{bits}")(): getattr(pd, f"{sign}Int{bits}Dtype")()
     for sign in ("", "U")

@@ -1,24 +1,19 @@
 """Run a study: train its packs through joblib, and save each finished pack before the next is counted."""
 
 import json
-import logging
-import os
-import socket
-import threading
 import time
 import warnings
-from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import closing, contextmanager, suppress
+from collections.abc import Callable, Generator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs, parallel_config
-from joblib.externals.loky.process_executor import TerminatedWorkerError
-from joblib.parallel import LokyBackend, get_active_backend
+from joblib import delayed
 
+from raan.engines import end_orphan, parent_of_workers, run_jobs
+from raan.engines import use_ray as use_ray
 from raan.io.files import scratch
 from raan.lab.datasets.dataset import Problem
 from raan.lab.results.records import Record, Results, open_results
@@ -33,16 +28,11 @@ from raan.lab.study.training import (
     train_pack,
 )
 from raan.methods.method import Refit
+from raan.progress import repeat
 from raan.training.stages import run_pack
 
 Progress = Callable[[int, int, int], None]
 """Called with the steps that are done, their total over all runs, and the number of finished runs."""
-
-TRIES = 3
-"""How often packs are given to new workers after one was killed."""
-
-POLL = 0.5
-"""Seconds between two updates of the progress within packs."""
 
 
 @dataclass(frozen=True)
@@ -131,7 +121,7 @@ def _train(
             with suppress(OSError):  # a failing display must not stop the study
                 progress(int((np.minimum(done, steps) * sizes).sum()), total, runs)
 
-        with _repeat(show):
+        with repeat(show):
             for number, records in _train_in_workers(left, workers, done):
                 yield records
                 done[number] = steps[number]
@@ -142,72 +132,23 @@ def _train(
 def _train_in_workers(
     left: Sequence[Pack], workers: int | None, done: np.memmap
 ) -> Generator[tuple[int, list[Record]], None, None]:
-    """Yield each pack's number and records as it ends, in whatever order and place.
-
-    Workers that are killed are replaced; the packs that they had in hand are trained again.
-    """
-    waiting = dict(enumerate(left))
-    for attempt in range(1, TRIES + 1):
-        try:
-            for number, records in _run_jobs(waiting, workers, done):
-                del waiting[number]
-                yield number, records
-            return
-        except TerminatedWorkerError as error:
-            if attempt == TRIES:
-                raise OSError(
-                    f"worker processes were killed {TRIES} times, perhaps for want of memory. Finished packs are "
-                    "saved: start the study again to resume it, with fewer --workers"
-                ) from error
+    """Yield each pack's number and records as it ends, in whatever order and place."""
+    parent = parent_of_workers()
+    jobs = {number: delayed(_train_numbered)(number, pack, done, parent) for number, pack in enumerate(left)}
+    advice = "Finished packs are saved: start the study again to resume it, with fewer --workers"
+    yield from run_jobs(jobs, workers, advice)
 
 
-def _run_jobs(
-    waiting: dict[int, Pack], workers: int | None, done: np.memmap
-) -> Generator[tuple[int, list[Record]], None, None]:
-    """Run the packs on joblib's backend; in rounds on one that returns nothing before all jobs have ended."""
-    backend, _ = get_active_backend()
-    parent = os.getpid() if isinstance(backend, LokyBackend) else None
-    jobs = [delayed(_train_numbered)(number, pack, done, parent) for number, pack in waiting.items()]
-    if getattr(backend, "supports_return_generator", False):
-        parallel = Parallel(n_jobs=workers, batch_size=1, max_nbytes=None, return_as="generator_unordered")
-        with closing(parallel(jobs)) as ended:
-            yield from ended
-        return
-    with Parallel(n_jobs=workers, batch_size=1) as parallel:
-        together = 2 * effective_n_jobs(workers)
-        for start in range(0, len(jobs), together):
-            yield from parallel(jobs[start : start + together])
-
-
-def _train_numbered(number: int, pack: Pack, done: np.ndarray, parent: int | None) -> tuple[int, list[Record]]:
+def _train_numbered(number: int, pack: Pack, done: np.ndarray, parent: int | None) -> list[Record]:
     """Train a pack in a worker; on the same machine, `done` shares the number of its steps."""
 
     def count(step: int, total: int) -> None:
-        if parent and parent not in (os.getpid(), os.getppid()):  # the study was killed: nobody needs the records
-            os._exit(1)
+        end_orphan(parent)
         done[number] = step
 
     with one_thread(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return number, train_pack(pack, count)
-
-
-@contextmanager
-def _repeat(show: Callable[[], None]) -> Iterator[None]:
-    """Call a function again and again, in a thread of its own, until the block ends."""
-    ended = threading.Event()
-
-    def poll() -> None:
-        while not ended.wait(POLL):
-            show()
-
-    thread = threading.Thread(target=poll, daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        thread.join()
+        return train_pack(pack, count)
 
 
 def _check_data(records: Sequence[Record], results: Results) -> None:
@@ -238,40 +179,6 @@ def _rename(results: Results, planned: Sequence[Pack]) -> None:
                     method=candidate.entry.name,
                     configuration={"method": candidate.entry.method, **pack.configuration},
                 )
-
-
-@contextmanager
-def use_ray(address: str = "local") -> Iterator[None]:
-    """Train on Ray within the block: joblib's backend on a cluster, or on one that is started here and stopped.
-
-    Args:
-        address: The address of a cluster that runs, "auto" to find it, or "local" to start one on this machine.
-
-    Raises:
-        ConnectionError: No cluster answers at the address.
-    """
-    try:
-        import ray
-        from ray.util.joblib import register_ray
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError('--ray needs Ray: pip install "raan[ray]"', name="ray") from error
-    host, _, port = address.rpartition(":")
-    try:
-        if host and port.isdigit() and "//" not in address:  # Ray itself would try again for ever
-            socket.create_connection((host.strip("[]"), int(port)), timeout=10).close()
-        settings: dict[str, Any] = {"include_dashboard": False} if address == "local" else {}
-        ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, **settings)
-    except (OSError, OverflowError) as error:
-        raise ConnectionError(
-            f"no Ray cluster answers at {address}; expected the address of one that runs (ray start --head prints "
-            "it), auto, or local to start one here"
-        ) from error
-    try:
-        register_ray()  # type: ignore[no-untyped-call]
-        with parallel_config(backend="ray", n_jobs=-1):
-            yield
-    finally:
-        ray.shutdown()
 
 
 # How long a study will take.
