@@ -56,12 +56,12 @@ def certify(
     if len(model.groups_) < 2:
         raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
     names = [class_name(value) for value in model.classes_.tolist()] if classes is None else list(classes)
-    label = _match_classes(y, names)
+    label = match_labels(y, names)
     rows = count_rows(X)
     check_lengths(X=range(rows), y=label)
     group = match_groups(sensitive_features, model.groups_, rows)
     hashes = hash_rows(X, label)
-    notes = tuple(_check_fresh(getattr(model, "sketch_", None), hashes))
+    notes = tuple(check_fresh(getattr(model, "sketch_", None), hashes))
     asked = sensitive_features if model.attribute_at_prediction else None
     posterior = model.posterior(X, sensitive_features=asked)
     same = reference is None and not model.frontier_.chosen_place
@@ -94,7 +94,7 @@ def fingerprint(model: FairFrontier) -> str:
     return digest(content + words + (b"" if sketch is None else sketch.hashes.tobytes()))
 
 
-def _match_classes(y: Any, names: Sequence[str]) -> Int[np.ndarray, "row"]:
+def match_labels(y: Any, names: Sequence[str]) -> Int[np.ndarray, "row"]:
     """Return the number of each row's class among those of the model."""
     found, label = read_classes(y)
     number: list[int] = match_names([class_name(value) for value in found.tolist()], names)
@@ -113,7 +113,7 @@ def _count_decisions(evaluation: Evaluation) -> np.ndarray:
     return count(evaluation.label, evaluation.group, evaluation.reference, classes, slots - 1)
 
 
-def _check_fresh(sketch: Sketch | None, hashes: Any) -> list[str]:
+def check_fresh(sketch: Sketch | None, hashes: Any) -> list[str]:
     """Refuse rows that trained the model; say where this cannot be seen."""
     if sketch is None or hashes is None or not len(sketch.hashes):
         why = "its values cannot be hashed" if hashes is None else "the model keeps no fingerprints of its rows"
@@ -121,7 +121,7 @@ def _check_fresh(sketch: Sketch | None, hashes: Any) -> list[str]:
     overlap = sketch.find(hashes)
     if overlap.trained:
         raise InputError(
-            "the rows to certify with",
+            "the rows",
             f"contain rows that trained or chose the model: about {max(overlap.share, 0.01):.0%}",
             "rows that took no part in the fit",
             "use test rows, or later ones",

@@ -596,6 +596,37 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         check_is_fitted(self, "weights_")
         return certify(self, X, y, sensitive_features, confidence=confidence, min_count=min_count)
 
+    def report(
+        self,
+        path: "str | PathLike[str]",
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        card: "str | PathLike[str] | None" = None,
+        source: str = "",
+    ) -> None:
+        """Write the page about the choice that `raan fit` writes, from rows that took no part in `fit`.
+
+        Args:
+            path: the HTML file to write.
+            X: test rows.
+            y: their classes.
+            sensitive_features: their groups.
+            card: a file for the model card in Markdown, too.
+            source: what the table is called; with a name of `y` and of `sensitive_features` the page uses these.
+
+        Raises:
+            InputError: for rows that trained the model, and for classes or groups that it does not have.
+
+        Examples:
+            >>> fair.report("report.html", X_test, y_test, sensitive_features=sex_test)  # doctest: +SKIP
+        """
+        from raan.report.fitted import report
+
+        check_is_fitted(self, "weights_")
+        report(self, path, X, y, sensitive_features, card=card, source=source)
+
     @property
     def judge_(self) -> Evaluation:
         """The former name of `evaluation_`."""
