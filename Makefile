@@ -7,7 +7,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 WORKERS ?= logical
 PYTEST = $(BIN)/python -m pytest -q -n $(WORKERS) --maxprocesses 8 --dist worksteal
 
-.PHONY: demo test test-all check docs wheel release figures results bench clean
+.PHONY: demo test test-all check docs wheel release figures notebooks results bench clean
 
 demo: $(DEMO)  ## plain training, one threshold, FairFrontier, RAAN and RL-RAAN on Adult: the table and the figure
 	$(BIN)/raan demo
@@ -39,6 +39,9 @@ release: $(READY)  ## build wheel and source distribution, check them, try the w
 
 figures: $(READY)  ## the pictures of the docs
 	$(BIN)/python docs/figures.py
+
+notebooks: $(READY)  ## execute the tutorials, and store what they print
+	$(BIN)/python -m docs.notebooks
 
 results: $(READY)  ## the numbers of the docs, from the committed results
 	$(BIN)/python -m docs.results

@@ -1,11 +1,27 @@
-"""What the site needs beyond the pages: links that leave docs/ lead into the repository."""
+"""What the site needs beyond the pages: links that leave docs/ lead into the repository; notebooks are pages."""
 
 import posixpath
 import re
+import sys
+from pathlib import Path
 from typing import Any
+
+import nbformat
+from mkdocs.structure.files import File
+
+sys.path.append(str(Path(__file__).parents[1]))
+from docs.notebooks import TUTORIALS, to_markdown
 
 WRITTEN_AT_THE_ROOT = ("changelog.md", "contributing.md")
 """Pages that include a file of the repository's root, whose links start there."""
+
+
+def on_files(files: Any, config: Any, **_: Any) -> Any:
+    """The files, with a page for each notebook."""
+    for path in sorted(TUTORIALS.glob("*.ipynb")):
+        text = to_markdown(nbformat.read(path, as_version=4), path.stem)
+        files.append(File.generated(config, f"tutorials/{path.stem}.md", content=text))
+    return files
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
@@ -17,6 +33,8 @@ def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     def lead(match: re.Match[str]) -> str:
         target, anchor = match[1], match[2] or ""
         place = posixpath.normpath(posixpath.join(base, target))
+        if place.startswith("docs/tutorials/"):
+            place = place.replace(".ipynb", ".md")
         if place.startswith("docs/"):
             here = posixpath.relpath(place.removeprefix("docs/"), posixpath.dirname(home) or ".")
             return f"]({here}{anchor})"

@@ -9,6 +9,7 @@ from raan.errors import needing
 if TYPE_CHECKING:
     from raan.estimators import RAANClassifier
     from raan.fairness.audit import audit
+    from raan.fairness.compare import compare
     from raan.frontier import FairFrontier
     from raan.io import load
     from raan.nn import GroupBatchSampler, IndexedDataset, RAANLoss
@@ -25,6 +26,7 @@ __all__ = [
     "__version__",
     "aan_weights",
     "audit",
+    "compare",
     "load",
 ]
 
@@ -37,6 +39,7 @@ _HOMES = {
     "RAANLoss": "raan.nn",
     "aan_weights": "raan.reweighting.weights",
     "audit": "raan.fairness.audit",
+    "compare": "raan.fairness.compare",
     "load": "raan.io",
 }
 

@@ -10,6 +10,7 @@ MODULES = (
     "raan.data.split",
     "raan.data.table",
     "raan.estimators.classifier",
+    "raan.fairness.compare",
     "raan.lab.datasets.adult",
     "raan.lab.datasets.environments",
     "raan.lab.datasets.toy",

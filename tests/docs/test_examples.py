@@ -11,7 +11,7 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 README = ROOT / "README.md"
 
 GUIDES = ROOT / "docs" / "guides"
-TOGETHER = (README, GUIDES / "coming-from-fairlearn.md", GUIDES / "your-goal.md")
+TOGETHER = (README, GUIDES / "coming-from-fairlearn.md", GUIDES / "recipes.md", GUIDES / "your-goal.md")
 """Pages whose blocks build on each other, as a reader would type them."""
 
 

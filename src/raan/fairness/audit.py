@@ -171,23 +171,28 @@ def audit_counts(
         )
     samples = counts if samples is None else samples
     evaluated = _large_groups(samples, min_count)
-    table: dict[str, Measure] = {name: partial(_metric, name, evaluated) for name in NAMES}
-    table |= {rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}
-    own = {each.metric: each for each in measures if each.metric not in NAMES}
-    table |= {name: partial(_leave_out_and, each, evaluated) for name, each in own.items()}
+    overall = overall_measures(evaluated, measures)
+    table = {**overall, **{rate.__name__: rate for rate in (attribute_accuracy, group_accuracy, *RATES)}}
     rng = _generator(random_state)
     found = _estimate(table, counts, replicates, confidence, rng)
     return Audit(
         count=int(samples.sum()),
         unknown=int(samples[:, -1].sum()),
         confidence=confidence,
-        overall={name: Estimate(*found[name].tolist()) for name in (*NAMES, *own)},
+        overall={name: Estimate(*found[name].tolist()) for name in overall},
         groups=_groups(found, samples, classes, groups),
         cells=_cells(found, samples, classes, groups),
         undefined=_undefined(counts, evaluated, classes, groups, min_count),
         left_out=tuple(name for name, enough in zip(groups, evaluated, strict=True) if not enough),
         min_count=min_count,
     )
+
+
+def overall_measures(evaluated: Bool[np.ndarray, "group"], measures: Sequence[MeasureOf]) -> dict[str, Measure]:
+    """The usual metrics by name, and the measures besides, of the groups that are evaluated."""
+    table: dict[str, Measure] = {name: partial(_metric, name, evaluated) for name in NAMES}
+    own = {each.metric: each for each in measures if each.metric not in NAMES}
+    return table | {name: partial(_leave_out_and, each, evaluated) for name, each in own.items()}
 
 
 def _estimate(

@@ -11,6 +11,7 @@ from raan.fairness.audit import audit_counts
 from raan.fairness.counts import Estimate
 from raan.fairness.measures import ACCURACY, MEASURES
 from raan.fit.outcome import Outcome
+from raan.fit.record import TO_FILL_IN, WHO, describe_record
 from raan.fit.words import budget, inputs, verdict
 from raan.text import replace_controls
 
@@ -21,12 +22,12 @@ def escape(text: str) -> str:
     return re.sub(r"([\\`*_\[\]#|~]|^[-+])", r"\\\1", plain)
 
 
-def model_card(outcome: Outcome, folder: str) -> str:
-    """The card in Markdown."""
+def model_card(outcome: Outcome, folder: str | None) -> str:
+    """The card in Markdown; `folder` is where `raan fit` saved the model, None for a model made in Python."""
     return replace_controls("\n".join(_lines(outcome, folder))) + "\n"
 
 
-def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
+def _lines(outcome: Outcome, folder: str | None) -> Iterator[str]:
     facts = outcome.facts
     crossed = " × ".join(map(escape, facts.attributes))
     yield f"# Model card: {escape(facts.label)}, {outcome.method}"
@@ -45,6 +46,9 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
         "For rows like those it was trained on. Whoever uses it for decisions about people should first measure "
         "it on their own rows (`raan audit`), and consider what its errors cost, and whom: no metric here does."
     )
+    yield from ("", "## For the record", "")
+    yield from (f"- {name}: \\_\\_\\_\\_\\_\\_\\_\\_" for name in TO_FILL_IN)
+    yield from (f"- {name}: {escape(text)}" for name, text in describe_record(outcome).items())
     yield from ("", "## Trained on", "")
     trained, evaluated, test = facts.sizes
     said = f"{trained:,} rows were used to train and to choose, each evaluated by a model that had not seen it"
@@ -59,7 +63,8 @@ def _lines(outcome: Outcome, folder: str) -> Iterator[str]:
         yield from ("", "## What test rows say of the promise", "", *_claims(outcome))
     yield from ("", "## On test rows", "", *_figures(outcome))
     yield from ("", "## Limits", "", *(f"- {line}" for line in _limits(outcome)))
-    yield from ("", "## Use", "", *_use(folder))
+    if folder is not None:
+        yield from ("", "## Use", "", *_use(folder))
     yield from ("", "## Made with", "")
     yield ", ".join(f"{name} {number}" for name, number in versions("scikit-learn").items()) + "."
 
@@ -73,10 +78,6 @@ def _cells(outcome: Outcome) -> Iterator[str]:
         yield f"| {escape(name)} | {' | '.join(f'{count:,}' for count in row)} |"
 
 
-WHO = {"worst": "the worst-served group", "groups": "every group", "cells": "every class of every group"}
-"""What is guarded, in words."""
-
-
 def _choice(outcome: Outcome) -> Iterator[str]:
     rule, facts = outcome.rule, outcome.facts
     best = "best" if rule.goal.more_is_better else "smallest"
@@ -85,8 +86,9 @@ def _choice(outcome: Outcome) -> Iterator[str]:
     guard = "no guard"
     if rule.worst_group_drop is not None:
         guard = f"{WHO[rule.guard]} at most {100 * rule.worst_group_drop:g} points below its accuracy there"
+    within = f" within {facts.minutes:g} minute{'' if facts.minutes == 1 else 's'}" if facts.minutes else ""
     yield (
-        f"Trained within {facts.minutes:g} minute{'' if facts.minutes == 1 else 's'}: {', '.join(facts.trained)}. "
+        f"Trained{within}: {', '.join(facts.trained)}. "
         f"Asked for: {asked}, at most {budget(rule)} less than the best "
         f"plain model has, {facts.plain_method}, and {guard}, each at a confidence of "
         f"{NormalDist().cdf(rule.margin):.2g}. All of this was evaluated on held-out rows. Test rows took no "

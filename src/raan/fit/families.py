@@ -152,8 +152,7 @@ def count_rest(reference: Family, best: TradeOff, blocks: Iterable[Block]) -> Tr
     tallies = []
     if before.weight is None:
         with_reference = replace(before, reference=reference.frontier.evaluation_.reference)
-        found = _tally(frontier, with_reference, None, own=own)
-        tallies.append(replace(found, rows=np.array(0)))  # the sketch has them
+        tallies.append(_tally(frontier, with_reference, None, own=own))  # the model has their fingerprints
     for block in blocks:
         posterior = best.family.frontier.posterior(block.features)
         plain = posterior if own else reference.frontier.posterior(block.features)

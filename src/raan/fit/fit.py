@@ -134,6 +134,7 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
         notes=(*found, *_note_embedded(loaded.preprocessing)),
         warnings=loaded.warnings,
         command=source.command,
+        fingerprint=best.frontier.sketch_.fingerprint,
     )
     return _conclude(facts, rows, loaded, reference, best)
 
@@ -253,7 +254,7 @@ def expect_with_known_groups(family: Family) -> dict[str, float]:
 
 def _conclude(facts: Facts, rows: Rows, loaded: Loaded, reference: Family, best: TradeOff) -> Fit:
     """The outcome of a choice, and the models to save."""
-    chosen = best.frontier
+    chosen, label, group = best.frontier, rows.label(rows.test), rows.group(rows.test)
     outcome = Outcome(
         facts,
         chosen.points_,
@@ -263,10 +264,12 @@ def _conclude(facts: Facts, rows: Rows, loaded: Loaded, reference: Family, best:
         best.test,
         best.switched,
         {
-            "plain": score_groups(reference.probabilities, rows),
-            "chosen": score_groups(best.family.probabilities, rows),
+            "plain": score_groups(reference.probabilities, label, group, rows.groups),
+            "chosen": score_groups(best.family.probabilities, label, group, rows.groups),
         },
-        shuffle_columns(rows, chosen.posterior),
+        shuffle_columns(
+            rows.features(rows.test), loaded.preprocessing.spans, label, group, chosen.posterior, rows.seed
+        ),
     )
     models = (chosen, outcome.method), (reference.frontier.plain(), facts.plain_method)
     saved = (

@@ -1,13 +1,14 @@
 """How a model's probabilities order and calibrate each group, and which columns it leans on: on test rows."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
+import pandas as pd
 from jaxtyping import Float, Float32, Int
 
-from raan.fit.rows import Rows
+from raan.fairness.counts import MIN_CHOSEN
 from raan.frontier.decide import decide
 
 PLACES, BINS = 60, 10
@@ -16,6 +17,7 @@ PLACES, BINS = 60, 10
 MOST_ROWS, MOST_SHUFFLED, LEAST_ROWS = 2_000, 40_000, 200
 """Test rows that are shuffled at most; with all columns together at most; and at least, however many columns."""
 
+Codes: TypeAlias = Int[np.ndarray, "row"]
 Curve = Float[np.ndarray, "place two"]
 
 
@@ -27,13 +29,15 @@ class GroupScores(NamedTuple):
     calibration: Curve
 
 
-def score_groups(probability: Float[np.ndarray, "row label"], rows: Rows) -> tuple[GroupScores, ...]:
+def score_groups(
+    probability: Float[np.ndarray, "row label"], label: Codes, group: Codes, names: Sequence[str]
+) -> tuple[GroupScores, ...]:
     """Each group's curves on test rows; none where there are more than two classes."""
-    if len(rows.classes) != 2:
+    if probability.shape[1] != 2:
         return ()
-    favourable, group, score = rows.label(rows.test) == 1, rows.group(rows.test), probability[:, 1]
+    favourable, score = label == 1, probability[:, 1]
     found = []
-    for code, name in enumerate(rows.groups):
+    for code, name in enumerate(names):
         here = group == code
         if favourable[here].any() and not favourable[here].all():
             curves = _roc(score[here], favourable[here]), _calibration(score[here], favourable[here])
@@ -53,10 +57,10 @@ def _roc(score: np.ndarray, favourable: np.ndarray) -> Curve:
 
 
 def _calibration(score: np.ndarray, favourable: np.ndarray) -> Curve:
-    """The mean probability and the share of the favourable class in each bin that has rows."""
+    """The mean probability and the share of the favourable class in each bin; over few rows a share is noise."""
     place = np.minimum((score * BINS).astype(int), BINS - 1)
     size = np.bincount(place, minlength=BINS)
-    there = size > 0
+    there = size >= MIN_CHOSEN
     mean, share = (np.bincount(place, each, BINS)[there] / size[there] for each in (score, favourable))
     return np.stack([mean, share], axis=1)
 
@@ -91,18 +95,26 @@ class Probe:
 
 
 def shuffle_columns(
-    rows: Rows, ask: Callable[[Float32[np.ndarray, "row feature"]], Float[np.ndarray, "row label group"]]
+    features: Any,
+    spans: Mapping[str, slice],
+    label: Codes,
+    group: Codes,
+    ask: Callable[[Any], Float[np.ndarray, "row label group"]],
+    seed: int = 0,
 ) -> Probe:
-    """Ask a model about some test rows, and about the same with the features of each column shuffled together."""
-    spans = rows.loaded.preprocessing.spans
+    """Ask a model about some test rows, and about the same with the features of each column shuffled together.
+
+    The features are an array or a data frame; `spans` are the places of each column's features in it.
+    """
     size = max(LEAST_ROWS, min(MOST_ROWS, MOST_SHUFFLED // (len(spans) + 1)))
-    some = rows.test[:size]
-    features, rng = rows.features(some), np.random.default_rng(rows.seed)
-    versions = [features]
+    some, rng = features[:size], np.random.default_rng(seed)
+    answers = [ask(some)]
     for span in spans.values():
-        shuffled = features.copy()
-        shuffled[:, span] = features[rng.permutation(len(features)), span]
-        versions.append(shuffled)
-    answered = np.asarray(ask(np.concatenate(versions)), dtype=np.float32)
-    posterior = answered.reshape(len(versions), len(some), *answered.shape[1:])
-    return Probe(tuple(spans), rows.label(some), rows.group(some), posterior)
+        shuffled, order = some.copy(), rng.permutation(len(some))
+        if isinstance(some, pd.DataFrame):
+            for name in some.columns[span]:
+                shuffled[name] = some[name].array[order]
+        else:
+            shuffled[:, span] = some[order, span]
+        answers.append(ask(shuffled))
+    return Probe(tuple(spans), label[:size], group[:size], np.stack(answers).astype(np.float32))

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from jaxtyping import Float
 
+from raan.errors import Message, Option, in_python, in_shell, spell
 from raan.fairness.counts import Counts
 from raan.fairness.evidence import Switched, is_constant
 from raan.fairness.measures import ACCURACY, AIMS, Limit, Measure
@@ -50,11 +51,17 @@ class Facts:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]  # about the data
     command: str = ""  # the one that made the model
+    fingerprint: str = ""  # of the training rows
+    in_python: bool = False  # whether Python made the model, and its options are to be named as there
 
     @property
     def sees_attribute(self) -> bool:
         """Whether the attribute is an input of the model."""
         return bool(set(self.attributes) & set(self.columns))
+
+    def spell(self, *parts: str | Option) -> str:
+        """Text with its options named as in Python, or as on the command line."""
+        return spell(Message(*parts), in_python if self.in_python else in_shell())
 
 
 class Choice(NamedTuple):
@@ -122,7 +129,7 @@ class Outcome:
     def aims(self) -> dict[str, Measure]:
         """The aims that a reader may ask for: those with names, and the model's own."""
         own = {} if self.rule.seeks_performance else {self.rule.goal.key: self.rule.goal}
-        return {key: aim.at(self.rule.positive) for key, aim in AIMS.items()} | own
+        return {key: aim.at(self.rule.positive, self.rule.strata) for key, aim in AIMS.items()} | own
 
     @cached_property
     def changes(self) -> list[Change]:
@@ -291,7 +298,7 @@ def _pairs(values: Any) -> Float[np.ndarray, "place two"]:
 
 def _facts(stored: Mapping[str, Any]) -> Facts:
     """The facts, lists as tuples again."""
-    values: dict[str, Any] = {field.name: stored[field.name] for field in fields(Facts)}
+    values: dict[str, Any] = {field.name: stored[field.name] for field in fields(Facts) if field.name in stored}
     values["cells"] = tuple(tuple(row) for row in values["cells"])
     values |= {name: tuple(each) for name, each in values.items() if isinstance(each, list)}
     return Facts(**values)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from raan.errors import Option
 from raan.fairness.metrics import attribute_accuracy
 from raan.fairness.promise import Status
 from raan.fairness.rule import Rule
@@ -69,7 +70,11 @@ def _plain(outcome: Outcome) -> Iterator[str]:
         f"{BASELINE}: the plain model is saved ({facts.plain_method}). Held-out rows support no "
         f"point of {families} that {better}{guard}."
     )
-    yield "A larger --accuracy-drop, another --aim, --no-guard, a smaller --confidence, or more rows may find one."
+    yield facts.spell(
+        *("A larger ", Option("accuracy_drop"), ", another ", Option("aim"), ", "),
+        *(Option("no_guard", python="worst_group_drop=None"), ", a smaller ", Option("confidence")),
+        ", or more rows may find one.",
+    )
 
 
 def budget(rule: Rule) -> str:
@@ -100,7 +105,7 @@ def _changed(outcome: Outcome) -> Iterator[str]:
     if found.of(Status.NOT_CONFIRMED):
         yield (
             f"Within chance on so few test rows, and so neither confirmed nor contradicted: "
-            f"{_list(outcome, Status.NOT_CONFIRMED)}. A larger --test file would tell."
+            f"{_list(outcome, Status.NOT_CONFIRMED)}. More test rows would tell."
         )
     yield f"{_expected(outcome)}."
 
@@ -119,8 +124,11 @@ def describe_changes(outcome: Outcome) -> str:
 
 
 def _advice(outcome: Outcome) -> str:
-    other = "a larger limit" if outcome.rule.limits else "a smaller --accuracy-drop"
-    return f"Do not rely on this model; more rows, {other} or a larger --confidence may give one that holds."
+    other = ["a larger limit"] if outcome.rule.limits else ["a smaller ", Option("accuracy_drop")]
+    return outcome.facts.spell(
+        *("Do not rely on this model; more rows, ", *other, " or a larger ", Option("confidence")),
+        " may give one that holds.",
+    )
 
 
 def _list(outcome: Outcome, status: Status) -> str:
@@ -153,7 +161,8 @@ def _inputs(outcome: Outcome) -> Iterator[str]:
     facts, rule = outcome.facts, outcome.rule
     crossed = " × ".join(facts.attributes)
     if facts.sees_attribute:
-        yield f"{crossed} is an input of this model, as --keep-attribute asked: new rows must state it."
+        because = "" if facts.in_python else ", as --keep-attribute asked"
+        yield f"{crossed} is an input of this model{because}: new rows must state it."
     else:
         yield f"This model does not see {crossed}: new rows need not state it."
     asked = (rule.accuracy_drop, rule.worst_group_drop)

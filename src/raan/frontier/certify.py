@@ -61,7 +61,7 @@ def certify(
     check_lengths(X=range(rows), y=label)
     group = match_groups(sensitive_features, model.groups_, rows)
     hashes = hash_rows(X, label)
-    notes = tuple(_check_fresh(getattr(model, "sketch_", None), hashes))
+    notes = tuple(check_fresh(getattr(model, "sketch_", None), hashes))
     asked = sensitive_features if model.attribute_at_prediction else None
     posterior = model.posterior(X, sensitive_features=asked)
     same = reference is None and not model.frontier_.chosen_place
@@ -101,21 +101,21 @@ def _count_decisions(evaluation: Evaluation) -> np.ndarray:
     return count(evaluation.label, evaluation.group, evaluation.reference, classes, slots - 1)
 
 
-def _check_fresh(sketch: Sketch | None, hashes: Any) -> list[str]:
+def check_fresh(sketch: Sketch | None, hashes: Any) -> list[str]:
     """Refuse rows that trained the model; say where this cannot be seen."""
     if sketch is None or hashes is None or not len(sketch.hashes):
         why = "its values cannot be hashed" if hashes is None else "the model keeps no fingerprints of its rows"
         return [UNCHECKED.format(why)]
     overlap = sketch.find(hashes)
-    refuse(overlap, "to certify with")
+    refuse(overlap)
     return [] if overlap.visible else [UNCHECKED.format("too many rows of the table are equal")]
 
 
-def refuse(overlap: Overlap, purpose: str) -> None:
+def refuse(overlap: Overlap) -> None:
     """Raise an InputError for rows that trained or chose the model."""
     if overlap.trained:
         raise InputError(
-            f"the rows {purpose}",
+            "the rows",
             f"contain rows that trained or chose the model: about {max(overlap.share, 0.01):.0%}",
             "rows that took no part in the fit",
             "use test rows, or later ones",

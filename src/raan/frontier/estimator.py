@@ -196,6 +196,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         choice_: which point was taken, and if it is the plain one, why.
         promise_: what new rows may expect of the choice, and of the plain estimator, with intervals.
         models_: the posteriors of the folds; predictions average them.
+        sizes_: how many rows trained, and how many evaluated the points.
         sketch_: fingerprints of some training rows, by which `certify` recognises them.
         evaluation_: the training rows with their cross-validated posterior; not in a file that was saved.
     """
@@ -330,6 +331,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             self.models_ = [model]
         self.sketch_ = Sketch.of(X, cells.label)
         self._remember_input(X)
+        self.sizes_ = (rows if self.train_size is None else rows - len(held), len(held))
         label, group = cells.label[held], group[held]
         weight = None if given is None else given[held]
         person = None if person is None else person[held]
@@ -636,7 +638,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             columns = Columns(label, names, sample_weight)
         tally = tally_partitions(self, partitions, columns)
         if hasattr(self, "sketch_"):
-            refuse(tally.overlap(self.sketch_), "to evaluate with")
+            refuse(tally.overlap(self.sketch_))
         return self.with_tally(tally)
 
     def with_tally(self, tally: Tally) -> "FairFrontier":
@@ -644,6 +646,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         other = copy.copy(self)
         if hasattr(self, "sketch_"):
             other.sketch_ = self.sketch_ + tally.sketch
+            other.sizes_ = (self.sizes_[0], int(tally.rows))
         other.points_ = self.points_.counted_as(tally.effective)
         other.__dict__.pop("evaluation_", None)
         return other._choose_by(self.frontier_.rule)
@@ -680,6 +683,37 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         """
         check_is_fitted(self, "weights_")
         return certify(self, X, y, sensitive_features, confidence=confidence, min_count=min_count)
+
+    def report(
+        self,
+        path: "str | PathLike[str]",
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        card: "str | PathLike[str] | None" = None,
+        source: str = "",
+    ) -> None:
+        """Write the page about the choice that `raan fit` writes, from rows that took no part in `fit`.
+
+        Args:
+            path: the HTML file to write.
+            X: test rows.
+            y: their classes.
+            sensitive_features: their groups.
+            card: a file for the model card in Markdown, too.
+            source: what the table is called; with a name of `y` and of `sensitive_features` the page uses these.
+
+        Raises:
+            InputError: for rows that trained the model, and for classes or groups that it does not have.
+
+        Examples:
+            >>> fair.report("report.html", X_test, y_test, sensitive_features=sex_test)  # doctest: +SKIP
+        """
+        from raan.report.fitted import report
+
+        check_is_fitted(self, "weights_")
+        report(self, path, X, y, sensitive_features, card=card, source=source)
 
     @property
     def judge_(self) -> Evaluation:
@@ -763,6 +797,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             "accuracy_drop": float(rule.accuracy_drop),
             "strata": self.strata_,
             "sketch": tuple(vars(self.sketch_).values()) if hasattr(self, "sketch_") else None,
+            "sizes": getattr(self, "sizes_", None),
         }
 
     @classmethod
@@ -807,6 +842,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         restore_input(model, state)
         if state.get("sketch") is not None:  # models of earlier versions have none
             model.sketch_ = Sketch.read(*state["sketch"])
+            trained, evaluated = state.get("sizes") or (model.sketch_.rows, model.sketch_.rows)
+            model.sizes_ = (int(trained), int(evaluated))
         return model
 
     def __sklearn_tags__(self) -> Any:

@@ -16,6 +16,8 @@ from pandas.util import hash_array
 from scipy import sparse  # type: ignore[import-untyped]
 from scipy.stats import binom  # type: ignore[import-untyped]
 
+from raan.io.files import digest
+
 MOST = 8_192
 """Different rows that a sketch holds: 64 KB of hashes."""
 
@@ -62,6 +64,11 @@ class Sketch:
         if found.hashes.ndim != 1 or found.hashes.shape != found.counts.shape or found.rows < len(found.hashes):
             raise ValueError("the fingerprints of the training rows do not fit together")
         return found
+
+    @property
+    def fingerprint(self) -> str:
+        """What identifies the training rows, in whatever order they come."""
+        return digest(self.hashes.tobytes() + self.counts.tobytes() + str(self.rows).encode())
 
     def find(self, hashes: UInt64[np.ndarray, "row"]) -> "Overlap":
         """Compare rows with the training rows."""

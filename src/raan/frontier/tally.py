@@ -47,6 +47,7 @@ class Tally:
         switched: the rows of each cell that are right at one of point and baseline only.
         squares: the sum of the squared weights of each cell's rows.
         rows: the number of rows.
+        hashed: the number of those that have fingerprints.
         hashes: the smallest fingerprints of the rows.
         repeats: how often each of these occurs.
         met: which fingerprints of the training rows occur among these rows.
@@ -56,6 +57,7 @@ class Tally:
     switched: Float[np.ndarray, "point label slot"]
     squares: Float[np.ndarray, "label slot"]
     rows: Int[np.ndarray, ""]
+    hashed: Int[np.ndarray, ""]
     hashes: UInt64[np.ndarray, "hash"]
     repeats: Int[np.ndarray, "hash"]
     met: Bool[np.ndarray, "trained"]
@@ -66,6 +68,7 @@ class Tally:
             self.counts + other.counts,
             self.switched + other.switched,
             self.squares + other.squares,
+            np.asarray(self.rows + other.rows),
             np.array(both.rows),
             both.hashes,
             both.counts,
@@ -75,7 +78,7 @@ class Tally:
     @property
     def sketch(self) -> Sketch:
         """Fingerprints of the rows."""
-        return Sketch(self.hashes, self.repeats, int(self.rows))
+        return Sketch(self.hashes, self.repeats, int(self.hashed))
 
     @property
     def effective(self) -> Counted:
@@ -88,7 +91,7 @@ class Tally:
 
     def overlap(self, trained: Sketch) -> Overlap:
         """Say whether these rows trained the model that has this sketch."""
-        return trained.judge(int(self.met.sum()), int(self.rows))
+        return trained.judge(int(self.met.sum()), int(self.hashed))
 
     def to_bytes(self) -> bytes:
         """Return the tally as bytes, for engines whose blocks are tables."""
@@ -173,10 +176,11 @@ def tally_rows(model: FairFrontier, evaluation: Evaluation, row: UInt64[np.ndarr
     counts, switched = evaluation.count(model.points_.weights)
     squared = None if evaluation.weight is None else evaluation.weight**2
     squares = replace(evaluation, weight=squared).count(model.points_.weights[:1]).counts[0].sum(-1)
-    sketch = Sketch.of_hashes(row, evaluation.rows)
+    sketch = Sketch.of_hashes(row, 0 if row is None else len(row))
     once = model.sketch_.once if hasattr(model, "sketch_") else np.zeros(0, np.uint64)
     met = np.zeros(len(once), bool) if row is None else np.isin(once, row)
-    return Tally(counts, switched, squares, np.array(sketch.rows), sketch.hashes, sketch.counts, met)
+    rows, hashed = np.array(evaluation.rows), np.array(sketch.rows)
+    return Tally(counts, switched, squares, rows, hashed, sketch.hashes, sketch.counts, met)
 
 
 def _read_partition(model: FairFrontier, part: Any, columns: Columns | None) -> tuple[Any, Any, Any, Any]:

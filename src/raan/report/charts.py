@@ -125,7 +125,7 @@ class Canvas:
     ) -> None:
         """`names` label the places 0, 1, ... of an upright axis of names, from the top down, in lines each."""
         self.x_range, self.y_range = x, (y[1], y[0]) if names else y
-        self.left, self.height = (150 if names else 52), height
+        self.left, self.height = (176 if names else 52), height
         self._parts: list[str] = []
         self._draw_axes(titles, names, ticked)
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 from jaxtyping import Float
 
+from raan.fairness.counts import MIN_CHOSEN
 from raan.fairness.measures import Measure
 from raan.fairness.metrics import false_positive_rate, true_positive_rate
 from raan.fit.inspect import GroupScores
@@ -17,6 +18,9 @@ from raan.report.tables import NOTHING, percent, table
 
 CLOUD = 150
 """Points of the trade-off that are drawn beside those that some choice takes."""
+
+MOST_COLUMNS = 30
+"""Columns whose importance is drawn, the most important first."""
 
 STAR = 7
 """The shape of the saved model's marker."""
@@ -95,7 +99,8 @@ def chart_sections(outcome: Outcome) -> list[tuple[str, str, str, list[Chart]]]:
             "scores",
             "How scores order and calibrate each group",
             "Test rows. Solid lines and full markers are the saved model, dotted lines and open markers the plain "
-            "one. A marker may stand off its curve: the saved model can decide by more than the probability.",
+            "one. A marker may stand off its curve: the saved model can decide by more than the probability. "
+            f"Bins with fewer than {MIN_CHOSEN} rows are left out of the calibration.",
             score_charts(outcome),
         ),
         ("importance", "What the model leans on", "", [importance] if importance else []),
@@ -182,6 +187,10 @@ def importance_chart(outcome: Outcome) -> Chart | None:
     importance = outcome.probe.importance(_weights(outcome), len(outcome.facts.groups))
     if not importance:
         return None
+    title = "Accuracy the saved model loses when a column is shuffled"
+    if len(importance) > MOST_COLUMNS:
+        title += f": the first {MOST_COLUMNS} of {len(importance)} columns"
+    importance = importance[:MOST_COLUMNS]
     groups = group_names(outcome)
     ends = [100 * value for _, whole, by_group in importance for value in (whole, *by_group)]
     canvas = Canvas(
@@ -200,7 +209,6 @@ def importance_chart(outcome: Outcome) -> Chart | None:
         [column, *(NOTHING if value != value else f"{100 * value:.2f}" for value in (whole, *by_group))]
         for column, whole, by_group in importance
     ]
-    title = "Accuracy the saved model loses when a column is shuffled"
     label = f"{title}, over all people and by group."
     header = ("column", "all", *groups)
     numbers = table("Points of accuracy lost when a column is shuffled, saved model, test rows", header, rows)

@@ -9,6 +9,7 @@ from typing import Any
 from raan.fairness.measures import ACCURACY, Measure
 from raan.fairness.promise import Claim, Status
 from raan.fit.outcome import Choice, Outcome
+from raan.fit.record import TO_FILL_IN, describe_record
 from raan.fit.words import budget, inputs, title, verdict
 from raan.io.files import write_text
 from raan.report.charts import Chart
@@ -23,12 +24,12 @@ FEW = 3
 SIGNS = {Status.KEPT: "✓", Status.NOT_CONFIRMED: "≈", Status.CONTRADICTED: "✗"}
 
 
-def write_model_page(outcome: Outcome, path: str | Path, folder: Path) -> None:
-    """Write the page, whole or not at all; `folder` is where the model is saved."""
+def write_model_page(outcome: Outcome, path: str | Path, folder: Path | None) -> None:
+    """Write the page, whole or not at all; `folder` is where `raan fit` saved the model."""
     write_text(path, model_page(outcome, folder))
 
 
-def model_page(outcome: Outcome, folder: Path) -> str:
+def model_page(outcome: Outcome, folder: Path | None) -> str:
     """The page's HTML."""
     facts, status = outcome.facts, outcome.verdict.status
     return render(
@@ -52,6 +53,9 @@ def model_page(outcome: Outcome, folder: Path) -> str:
         slider=slider,
         chart_sections=chart_sections(outcome),
         choices=choices_table(outcome, folder),
+        record=describe_record(outcome),
+        to_fill_in=TO_FILL_IN,
+        in_python=facts.in_python,
     )
 
 
@@ -110,7 +114,7 @@ class Slider:
         return [f"{100 * each:g}" if self.currency.unit else f"{each:g}" for each in self.budgets]
 
 
-def make_slider(outcome: Outcome, folder: Path) -> Slider:
+def make_slider(outcome: Outcome, folder: Path | None) -> Slider:
     """The slider over the choices of an outcome that is saved in a folder."""
     # Of several guards the rule's own counts: it comes last, and stays.
     ordered = sorted(outcome.choices, key=lambda choice: choice.worst_group_drop == outcome.rule.worst_group_drop)
@@ -155,8 +159,12 @@ def _meaning(aim: Measure) -> str:
     return f"{aim.meaning[0].upper()}{aim.meaning[1:]}."
 
 
-def command_of(outcome: Outcome, choice: Choice, folder: Path) -> str:
-    """The command that saves this choice."""
+def command_of(outcome: Outcome, choice: Choice, folder: Path | None) -> str:
+    """The command that saves this choice; the call that returns it, where Python made the model."""
+    if outcome.facts.in_python:
+        budget = "accuracy_drop" if outcome.rule.performance == ACCURACY.key else "max_drop"
+        given = {"aim": choice.aim, budget: choice.accuracy_drop, "worst_group_drop": choice.worst_group_drop}
+        return f"fair.choose({', '.join(f'{name}={value!r}' for name, value in given.items())})"
     guard = "" if choice.worst_group_drop is not None else " --no-guard"
     drop = f"--accuracy-drop {100 * choice.accuracy_drop:g}"
     if outcome.rule.performance != ACCURACY.key:
@@ -165,7 +173,7 @@ def command_of(outcome: Outcome, choice: Choice, folder: Path) -> str:
     return f"raan choose {shlex.quote(str(folder))} --out NEW {asked}"
 
 
-def _answer(outcome: Outcome, choice: Choice, folder: Path) -> dict[str, Any]:
+def _answer(outcome: Outcome, choice: Choice, folder: Path | None) -> dict[str, Any]:
     return {
         "point": int(choice.point),
         "command": command_of(outcome, choice, folder),
@@ -232,7 +240,7 @@ def _tables(outcome: Outcome, cells: Sequence[Cell]) -> tuple[Table, Table]:
     )
 
 
-def choices_table(outcome: Outcome, folder: Path) -> Table:
+def choices_table(outcome: Outcome, folder: Path | None) -> Table:
     """Everything the slider can choose, for readers without it."""
     currency = outcome.rule.currency
     rows = [
