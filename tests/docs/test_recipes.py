@@ -57,7 +57,9 @@ def test_a_recipe_gives_the_predictions_of_the_model(made, engine):
     if engine == "spark" and not shutil.which("java"):
         pytest.skip("Spark needs Java")
     code = next(code for code in BLOCKS if f"scored-{engine}" in code)
-    (folder / f"score_{engine}.py").write_text(f"{SCORE}\nif __name__ == '__main__':\n" + re.sub("(?m)^", "    ", code))
+    (folder / f"score_{engine}.py").write_text(
+        f"{SCORE}\nif __name__ == '__main__':\n" + re.sub("(?m)^", "    ", code)
+    )
     environment = os.environ | {"RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "PYSPARK_PYTHON": sys.executable}
     done = subprocess.run(
         [sys.executable, f"score_{engine}.py"],
