@@ -35,6 +35,9 @@ def workplace(tmp_path):
     """A folder with the files that the docs speak of, and the committed results."""
     people(tmp_path / "people.csv")
     people(tmp_path / "new.csv", rows=300, seed=1)
+    (tmp_path / "data").mkdir()
+    for part in range(2):
+        people(tmp_path / "data" / f"{part}.csv", rows=300, seed=2 + part)
     comments(tmp_path / "comments.csv")
     comments(tmp_path / "new-comments.csv", rows=300, seed=1)
     faces(tmp_path / "faces.csv", tmp_path / "faces")

@@ -1,5 +1,9 @@
 """Evaluation on partitions: the counts of one process, whoever counts, and intervals of the rows counted."""
 
+import subprocess
+import sys
+from pathlib import Path
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -175,3 +179,23 @@ def test_sizes_that_cannot_be_are_named(size):
     model = FairFrontier(LogisticRegression(), train_size=size)
     with pytest.raises((InputError, TypeError), match="train_size"):
         model.fit(OTHERS[NAMES], OTHERS["hired"], sensitive_features=OTHERS["sex"])
+
+
+def test_ray_counts_the_same():
+    """In a process of its own, which ends with Ray's."""
+    pytest.importorskip("ray")
+    lines = """
+import logging, sys
+import numpy as np
+import ray
+sys.path.insert(0, sys.argv[1])
+from test_evaluate import OTHERS, evaluate, fit
+ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+fair = fit()
+found = evaluate(fair, ray.data.from_pandas([OTHERS.iloc[start::5] for start in range(5)]))
+assert np.array_equal(found.points_.counts, evaluate(fair, [OTHERS]).points_.counts)
+assert found.sketch_.rows == len(OTHERS) + 3_000
+ray.shutdown()
+"""
+    command = [sys.executable, "-c", lines, str(Path(__file__).parent)]
+    subprocess.run(command, check=True, timeout=300, capture_output=True)
