@@ -24,6 +24,17 @@ def on_files(files: Any, config: Any, **_: Any) -> Any:
     return files
 
 
+def on_page_content(html: str, page: Any, **_: Any) -> str:
+    """The page with the values of default arguments where signatures name constants."""
+    if not page.file.src_uri.startswith("api/"):
+        return html
+    from raan.fairness import counts, rule
+
+    values = {name: getattr(rule, name) for name in ("ACCURACY_DROP", "CONFIDENCE")}
+    values |= {name: getattr(counts, name) for name in ("MIN_CHOSEN", "MIN_MEASURED")}
+    return re.sub(rf"(?<=>)({'|'.join(values)})(?=<)", lambda match: str(values[match[1]]), html)
+
+
 def on_page_markdown(markdown: str, page: Any, config: Any, **_: Any) -> str:
     """The page with its links as they must be where it stands."""
     home = page.file.src_uri

@@ -18,7 +18,7 @@ from reproduce import frontier
 from reproduce.reweighting import read
 
 README = Path(__file__).parents[2] / "README.md"
-FRONTIER = README.parent / "docs" / "guides" / "fair-frontier.md"
+FRONTIER = README.parent / "docs" / "benchmarks.md"
 PAPER = README.parent / "docs" / "the-papers-tables.md"
 VERDICTS = README.parent / "docs" / "the-papers-claims.md"
 COLUMNS = [(data, style) for style in ("adam", "sgd") for data in ("meps", "adult")]
@@ -125,7 +125,7 @@ def said(text):
 def claim_frontier():
     """Who keeps the half point on test rows in the guide's table of FairFrontier."""
     table = again.table_in(
-        "docs/guides/fair-frontier.md", "<!-- results of FairFrontier over boosting, unseen, within 0.005 -->"
+        "docs/benchmarks.md", "<!-- results of FairFrontier over boosting, unseen, within 0.005 -->"
     )
     kept = dict.fromkeys(("FairFrontier", "OxonFair", "OxonFair on our posterior"), 0)
     aims = [cells for cells in table.values() if "(" in cells["plain"]]

@@ -134,7 +134,7 @@ def test_equal_budgets(name, data, style, allowed, margin):
 
 def test_the_guides_table_of_fair_frontier():
     table = again.table_in(
-        "docs/guides/fair-frontier.md", "<!-- results of FairFrontier over boosting, unseen, within 0.005 -->"
+        "docs/benchmarks.md", "<!-- results of FairFrontier over boosting, unseen, within 0.005 -->"
     )
     lines = map(json.loads, (again.RESULTS / "frontier.jsonl").read_text(encoding="utf-8").splitlines())
     runs = {

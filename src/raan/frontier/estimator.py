@@ -188,7 +188,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         random_state: the seed of folds and search; None draws them anew.
         verbose: whether to show a progress bar.
 
-    After `fit`:
+    Attributes:
         classes_, groups_: the classes and the attribute values that are evaluated.
         pos_label_: the positive class.
         frontier_: the points of the trade-off: `frontier_.to_frame()`, `frontier_.chosen`; `plot()` draws them.
