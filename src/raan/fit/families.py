@@ -19,7 +19,7 @@ from raan.errors import in_shell, spell
 from raan.fairness.counts import MIN_CHOSEN, count, effective_weights
 from raan.fairness.evidence import support_budget
 from raan.fit.rows import Rows
-from raan.fitting import fit_weighted
+from raan.fitting import fit_weighted, in_threads
 from raan.frontier.decide import Counted, Evaluation, decide
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import soften
@@ -153,13 +153,16 @@ def count_rest(reference: Family, best: TradeOff, blocks: Iterable[Block]) -> Tr
     if before.weight is None:
         with_reference = replace(before, reference=reference.frontier.evaluation_.reference)
         tallies.append(_tally(frontier, with_reference, None, own=own))  # the model has their fingerprints
-    for block in blocks:
+
+    def tally(block: Block) -> Tally:
         posterior = best.family.frontier.posterior(block.features)
         plain = posterior if own else reference.frontier.posterior(block.features)
         decided = decide(plain, reference.frontier.points_.weights[0])
         evaluation = Evaluation(posterior, block.label, block.group, decided, block.weight)
-        hashes = hash_rows(block.features, block.label)
-        tallies = [reduce(add, [*tallies, _tally(frontier, evaluation, hashes, own=own)])]
+        return _tally(frontier, evaluation, hash_rows(block.features, block.label), own=own)
+
+    for found in in_threads(tally, blocks):
+        tallies = [reduce(add, [*tallies, found])]
     if not tallies:
         return best
     with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from time import monotonic
 from typing import Any, NamedTuple
 
@@ -15,7 +14,7 @@ from raan.fairness.rule import ACCURACY_DROP, CONFIDENCE, Rule
 from raan.fit.classifier import TableClassifier
 from raan.fit.clock import Clock
 from raan.fit.families import (
-    MARGIN,
+    MAX_SHARE,
     SMALL,
     WIDE,
     Family,
@@ -33,6 +32,7 @@ from raan.fit.outcome import Facts, Outcome
 from raan.fit.rows import Rows, drop_small_groups
 from raan.frontier.estimator import FairFrontier
 from raan.frontier.posterior import give_attribute
+from raan.frontier.tally import BLOCK
 from raan.tables.load import Loaded
 from raan.tables.preprocess import Preprocessing
 from raan.tables.rest import Block, Rest
@@ -40,8 +40,11 @@ from raan.tables.rest import Block, Rest
 FIRST_SHARE, NEXT_SHARE = 0.6, 0.4
 """The shares of the time that is left that the first family, and the second after it, may take."""
 
-PACED = 3
-"""Blocks of a file by which the time of the others is estimated."""
+PACED, READING = 100_000, 1.5e-6
+"""Rows in memory by which the time of counting others is estimated, and about how long reading a row takes."""
+
+IN_ONE_READING, LEAST_READING = 0.8, 0.02
+"""The share of the time left that a reading may take, and the share of the rows for which a file is read again."""
 
 
 @dataclass(frozen=True)
@@ -161,22 +164,30 @@ def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[int | None, float
 
 
 def _count_rest(reference: Family, best: TradeOff, rows: Rows, rest: Rest, clock: Clock) -> tuple[TradeOff, int]:
-    """Evaluate a trade-off on the rows of a file that are not in memory, or on as many as the time allows."""
-    begun, seen = monotonic(), 0
-    for block in islice(rest.blocks(rows.classes, rows.groups), PACED):
-        count_rest(reference, best, [block])
-        seen += len(block.label)
-    needed = MARGIN * (monotonic() - begun) / max(seen, 1) * rest.rows
-    share = min(1.0, 0.9 * clock.left / max(needed, 1e-9))
-    counted = 0
+    """Evaluate a trade-off on the rows of a file that are not in memory, or on as many as the time allows.
+
+    Which rows come first is drawn at random. Where time is left after a reading, the file is read once more.
+    """
+    some = np.array_split(rows.test[:PACED], -(-min(PACED, len(rows.test)) // BLOCK))
+    begun, counted = monotonic(), 0
+    known = (Block(rows.features(each), rows.label(each), rows.group(each), None) for each in some)
+    count_rest(reference, best, known)
+    pace = (monotonic() - begun) / min(PACED, len(rows.test))
+    reading = READING * len(rest.drawn)
 
     def blocks() -> Iterator[Block]:
-        nonlocal counted
-        for block in rest.blocks(rows.classes, rows.groups, share, rows.seed):
-            counted += len(block.label)
-            yield block
+        nonlocal counted, pace
+        first, last = 0.0, 0.0
+        while (share := IN_ONE_READING * (clock.left - reading) / (pace * rest.rows)) > 0 and last < 1:
+            first, last, before, begun = last, min(1.0, last + share), counted, monotonic()
+            if last - first < LEAST_READING:
+                return
+            for block in rest.blocks(rows.classes, rows.groups, (first, last), rows.seed):
+                counted += len(block.label)
+                yield block
+            pace = max(monotonic() - begun - reading, 0.1 * reading) / max(counted - before, 1)
 
-    with clock.work(f"evaluating {round(share * rest.rows):,} more rows", share * needed):
+    with clock.work("evaluating more rows", clock.left):
         best = count_rest(reference, best, blocks())
     return best, counted
 
@@ -186,9 +197,11 @@ def _note_sizes(learnt: int, judged: int, left_out: int, rows: Rows) -> Iterator
     if learnt == judged:
         return
     yield (
-        f"{learnt:,} rows trained the models, as many as the time allows, and {judged:,} other rows, which they "
-        f"have not seen, chose among the points; all {len(rows.test):,} test rows evaluated the choice."
+        f"{learnt:,} rows trained the models, and {judged:,} other rows, which they have not seen, chose among the "
+        f"points; all {len(rows.test):,} test rows evaluated the choice."
     )
+    if learnt < int(MAX_SHARE * len(rows.training)):
+        yield "More rows would not have been learnt from in time: give more --minutes for more."
     if left_out > 0:
         yield f"{left_out:,} rows of the file, drawn at random, were left out to keep within the time."
 

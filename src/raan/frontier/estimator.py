@@ -636,7 +636,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 raise InputError(lacking, "is None", "the name of a column, as the other is given")
             names = [sensitive_features] if isinstance(sensitive_features, str) else list(sensitive_features)
             columns = Columns(label, names, sample_weight)
-        tally = tally_partitions(self, partitions, columns)
+        with progress_bars(self.verbose) as bars:
+            tally = tally_partitions(self, partitions, columns, bars("partitions counted"))
         if hasattr(self, "sketch_"):
             refuse(tally.overlap(self.sketch_))
         return self.with_tally(tally)

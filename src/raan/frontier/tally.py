@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from operator import add
+from operator import add, length_hint
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from raan.fairness.groups import check_lengths, match_groups, read_weights
 from raan.fitting import class_name, count_rows, match_classes
 from raan.frontier.decide import Counted, Evaluation, decide
 from raan.frontier.sketch import Overlap, Sketch, hash_rows
+from raan.progress import Progress
 
 if TYPE_CHECKING:
     from raan.frontier.estimator import FairFrontier
@@ -106,16 +107,19 @@ class Tally:
             return cls(**{each.name: found[each.name] for each in fields(cls)})
 
 
-def tally_partitions(model: FairFrontier, partitions: Any, columns: Columns | None) -> Tally:
+def tally_partitions(model: FairFrontier, partitions: Any, columns: Columns | None, show: Progress) -> Tally:
     """Count the rows of all partitions where they are: in the workers of Dask and Ray, or here.
 
     A partition that a cluster computes again, as a worker died, has one tally all the same.
     """
-    found = (each for each in _tally_each(model, partitions, columns) if each is not None)
-    first = next(found, None)
-    if first is None:
+    total: Tally | None = None
+    for done, tally in enumerate(_tally_each(model, partitions, columns), 1):
+        show(done, max(done, length_hint(partitions)))
+        if tally is not None:
+            total = tally if total is None else total + tally
+    if total is None:
         raise InputError("the partitions", "hold no rows", "rows that took no part in the fit")
-    return reduce(add, found, first)
+    return total
 
 
 def _tally_each(model: FairFrontier, partitions: Any, columns: Columns | None) -> Iterator[Tally | None]:

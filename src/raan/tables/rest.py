@@ -56,16 +56,20 @@ class Rest:
         return int((~self.drawn).sum())
 
     def blocks(
-        self, classes: Sequence[str], groups: Sequence[str], share: float = 1.0, seed: int = 0
+        self, classes: Sequence[str], groups: Sequence[str], part: tuple[float, float] = (0.0, 1.0), seed: int = 0
     ) -> Iterator[Block]:
-        """Give the rows, or a share of them drawn at random, with their classes and groups as codes."""
+        """Give the rows with their classes and groups as codes.
+
+        Every row has a random number from 0 to 1 by the seed; those are given whose number is in the part.
+        """
         made, missing = self.preprocessing, self.preprocessing.missing
         counted = [] if self.weight is None else [self.weight]
         columns = list(dict.fromkeys([*made.columns, self.label, *self.attributes, *counted]))
         text = {*made.text, *(name for name, kind in self.types.items() if kind == "category")}
         wanted = ~self.drawn
-        if share < 1:
-            wanted &= np.random.default_rng(seed).random(len(wanted)) < share
+        if part != (0.0, 1.0):
+            place = np.random.default_rng(seed).random(len(wanted))
+            wanted &= (part[0] <= place) & (place < part[1])
         with closing(self.source.read(columns, text, (), missing)) as chunks:
             for chunk in chunks:
                 kept = chunk._replace(frame=chunk.frame[wanted[chunk.frame.index]])
