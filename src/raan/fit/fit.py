@@ -197,8 +197,8 @@ def _note_sizes(learnt: int, judged: int, left_out: int, rows: Rows) -> Iterator
     if learnt == judged:
         return
     yield (
-        f"{learnt:,} rows trained the models, and {judged:,} other rows, which they have not seen, chose among the "
-        f"points; all {len(rows.test):,} test rows evaluated the choice."
+        f"{learnt:,} rows trained the models, and {judged:,} other rows, which they have not seen, chose among "
+        f"the points; all {len(rows.test):,} test rows evaluated the choice."
     )
     if learnt < int(MAX_SHARE * len(rows.training)):
         yield "More rows would not have been learnt from in time: give more --minutes for more."

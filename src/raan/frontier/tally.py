@@ -6,7 +6,7 @@ A partition's tally is a few small arrays, however many rows it has, and whole n
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import reduce
 from operator import add, length_hint
@@ -19,7 +19,7 @@ from sklearn.utils import _safe_indexing
 from raan.errors import InputError, InputTypeError, listed
 from raan.fairness.counts import find_factor
 from raan.fairness.groups import check_lengths, match_groups, read_weights
-from raan.fitting import class_name, count_rows, match_classes
+from raan.fitting import class_name, count_rows, in_threads, match_classes
 from raan.frontier.decide import Counted, Evaluation, decide
 from raan.frontier.sketch import Overlap, Sketch, hash_rows
 from raan.progress import Progress
@@ -141,16 +141,19 @@ def _tally_each(model: FairFrontier, partitions: Any, columns: Columns | None) -
             yield Tally.of_bytes(row["tally"])
     else:
         for part in partitions:
-            yield tally_partition(model, part, columns)
+            yield tally_partition(model, part, columns, in_threads)
 
 
-def tally_partition(model: FairFrontier, part: Any, columns: Columns | None = None) -> Tally | None:
+def tally_partition(
+    model: FairFrontier, part: Any, columns: Columns | None = None, run: Callable[..., Iterator[Tally]] = map
+) -> Tally | None:
     """Count what the points of a fitted model decide of the rows of a partition.
 
     Args:
         model: the fitted classifier.
         part: a tuple of X, y, sensitive features and, if rows count differently, weights; or a frame.
         columns: which columns of a frame are what.
+        run: applies a function to blocks of rows; one after the other by default, as a cluster's workers should.
 
     Returns:
         The tally; None of a partition without rows.
@@ -163,16 +166,17 @@ def tally_partition(model: FairFrontier, part: Any, columns: Columns | None = No
     check_lengths(X=range(rows), y=label)
     group = match_groups(sensitive_features, model.groups_, rows, allow_unknown=True)
     weight = read_weights(sample_weight, rows)
-    found = []
-    for block in np.split(np.arange(rows), np.arange(BLOCK, rows, BLOCK)):
+
+    def tally(block: Int[np.ndarray, "row"]) -> Tally:
         some = _safe_indexing(X, block)
         given = _safe_indexing(sensitive_features, block) if model.attribute_at_prediction else None
         posterior = model.posterior(some, sensitive_features=given)
         own = None if weight is None else weight[block]
         reference = decide(posterior, model.points_.weights[0])
         evaluation = Evaluation(posterior, label[block], group[block], reference, own)
-        found.append(tally_rows(model, evaluation, hash_rows(some, label[block])))
-    return reduce(add, found)
+        return tally_rows(model, evaluation, hash_rows(some, label[block]))
+
+    return reduce(add, run(tally, np.split(np.arange(rows), np.arange(BLOCK, rows, BLOCK))))
 
 
 def tally_rows(model: FairFrontier, evaluation: Evaluation, row: UInt64[np.ndarray, "row"] | None) -> Tally:
