@@ -9,7 +9,7 @@ import io
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from operator import add, length_hint
+from operator import add
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -113,8 +113,9 @@ def tally_partitions(model: FairFrontier, partitions: Any, columns: Columns | No
     A partition that a cluster computes again, as a worker died, has one tally all the same.
     """
     total: Tally | None = None
+    several = len(partitions) if isinstance(partitions, list | tuple) else 0
     for done, tally in enumerate(_tally_each(model, partitions, columns), 1):
-        show(done, max(done, length_hint(partitions)))
+        show(done, max(done, several))
         if tally is not None:
             total = tally if total is None else total + tally
     if total is None:
