@@ -24,9 +24,10 @@ from raan.training.train import Schedule, read_rows, train, write_rows
 
 ROWS, FEATURES, BATCH = 33_120, 104, 64
 
-RECORDED = {20: 0.15, 100: 0.14}
-"""What a step and run of a pack of so many runs costs of the ordinary loop's step, in processor seconds of one
-thread; by the clock, on two threads and an idle machine, it was 0.08 and 0.06.
+RECORDED = {20: 0.15, 100: 0.15}
+"""What a step and run of packs of these sizes costs of the ordinary loop's step, in processor seconds on one
+thread of a busy machine. On a quiet one it was 0.13 and 0.10, and by the clock on two threads 0.08 and 0.06
+(decision 20): packs need the caches more, which other work takes from them.
 """
 
 WORSE = 4 / 3
