@@ -140,8 +140,8 @@ PANELS = {
         "Folders of files": "engine address workers",
         "Texts and images": "text image image_folder text_encoder image_encoder",
         "Training and output": "minutes seed force as_json quiet strict help",
-        "Data": "test ignore weight person category missing max_rows keep_attribute delimiter encoding decimal "
-        "merge_spellings",
+        "Data": "test ignore weight person control category missing max_rows keep_attribute delimiter encoding "
+        "decimal merge_spellings",
     }.items()
     for name in names.split()
 }

@@ -91,6 +91,10 @@ def fit(
     person: Annotated[
         str | None, typer.Option(metavar="COL", help="Whose row it is, where people have several; no feature.")
     ] = None,
+    control: Annotated[
+        list[str] | None,
+        typer.Option(metavar="COL", help="A column within whose values groups are compared, such as the job."),
+    ] = None,
     category: Annotated[
         list[str] | None, typer.Option(metavar="COL", help="A column whose numbers are categories.")
     ] = None,
@@ -157,6 +161,7 @@ def fit(
                 ignore=ignore or (),
                 weight=weight,
                 person=person,
+                control=control or (),
                 types=dict.fromkeys(category or (), "category"),
                 keep_attribute=keep_attribute,
                 test=test,
@@ -182,7 +187,9 @@ def fit(
         with time_bar(quiet) as show_time:
             with _until_interrupted():
                 clock = Clock(options.seconds - read - kept_back, show_time)
-                found = fit_all(loaded, options, clock, Source(data.name, label, attribute, command()))
+                found = fit_all(
+                    loaded, options, clock, Source(data.name, label, attribute, control or (), command())
+                )
             show_time("writing", 1, 1)
             write(found.outcome, found.model, found.baseline.save, folder, out)
     facts = found.outcome.facts

@@ -29,7 +29,7 @@ def model_card(outcome: Outcome, folder: str | None) -> str:
 
 def _lines(outcome: Outcome, folder: str | None) -> Iterator[str]:
     facts = outcome.facts
-    crossed = " × ".join(map(escape, facts.attributes))
+    crossed = " × ".join(map(escape, facts.sensitive))
     yield f"# Model card: {escape(facts.label)}, {outcome.method}"
     yield ""
     yield f"**{escape(verdict(outcome)[0])}**"

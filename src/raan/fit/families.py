@@ -131,7 +131,8 @@ def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any], train_size: i
         frontier.fit(
             rows.features(training),
             rows.label(training),
-            sensitive_features=rows.group_names(training),
+            sensitive_features=rows.sensitive_features(training),
+            control_features=rows.control_features(training),
             sample_weight=rows.weight(training),
             groups=rows.person(training),
         )

@@ -75,6 +75,7 @@ class Source(NamedTuple):
     name: str
     label: str
     attributes: Sequence[str]
+    control: Sequence[str] = ()
     command: str = ""
 
 
@@ -119,7 +120,8 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
     found += _note_positive(options, best.frontier.frontier_.rule, rows.classes)
     facts = Facts(
         label=source.label,
-        attributes=tuple(source.attributes),
+        attributes=(*source.control, *source.attributes),
+        control=tuple(source.control),
         source=source.name,
         classes=rows.classes,
         groups=rows.groups,
@@ -252,6 +254,8 @@ def _fit_quick(kind: Kind, rows: Rows, rule: dict[str, Any], train_size: int | N
 def expect_with_known_groups(family: Family) -> dict[str, float]:
     """By aim, what could be expected with thresholds for each group, if new rows' groups were known."""
     evaluation, frontier = family.frontier.evaluation_, family.frontier
+    if frontier.strata_:
+        return {}
     names = np.array([*frontier.groups_, None], dtype=object)
     shared = ("accuracy_drop", "worst_group_drop", "confidence", "guard", "performance", "max_drop", "pos_label")
     parameters = {name: getattr(frontier, name) for name in shared}

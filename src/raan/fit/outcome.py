@@ -51,13 +51,19 @@ class Facts:
     notes: tuple[str, ...]
     warnings: tuple[str, ...]  # about the data
     command: str = ""  # the one that made the model
+    control: tuple[str, ...] = ()  # those of the attributes within whose values groups are compared
     fingerprint: str = ""  # of the training rows
     in_python: bool = False  # whether Python made the model, and its options are to be named as there
 
     @property
     def sees_attribute(self) -> bool:
         """Whether the attribute is an input of the model."""
-        return bool(set(self.attributes) & set(self.columns))
+        return bool(set(self.sensitive) & set(self.columns))
+
+    @property
+    def sensitive(self) -> tuple[str, ...]:
+        """The columns of the groups that are compared, without those that they are compared within."""
+        return tuple(name for name in self.attributes if name not in self.control)
 
     def spell(self, *parts: str | Option) -> str:
         """Text with its options named as in Python, or as on the command line."""

@@ -8,6 +8,7 @@ from jaxtyping import Float, Float32, Int
 from raan.data.split import stratified_split
 from raan.errors import listed
 from raan.fairness.counts import MIN_CHOSEN
+from raan.fairness.groups import UNKNOWN, Codes
 from raan.tables.load import Loaded, keep_comparable
 
 Places = Int[np.ndarray, "row"]
@@ -78,10 +79,22 @@ class Rows:
         """Whose some rows are; None where each is another's."""
         return None if self.loaded.person is None else np.take(self.loaded.person, rows)
 
-    def group_names(self, rows: Places) -> np.ndarray:
-        """The group of some rows by name; None where unknown."""
-        names = np.array([*self.groups, None], dtype=object)
-        return np.asarray(np.take(names, self.group(rows)))
+    def sensitive_features(self, rows: Places) -> np.ndarray:
+        """The attribute of some rows by name, without the stratum; None where the group is unknown."""
+        names, strata = np.array([*self.groups, None], dtype=object), self.loaded.strata
+        if strata is None:
+            return np.asarray(np.take(names, self.group(rows)))
+        alone = _names_of(strata[1], rows)
+        alone[self.group(rows) == UNKNOWN] = None
+        return alone
+
+    def control_features(self, rows: Places) -> np.ndarray | None:
+        """The stratum of some rows by name; None where there are no control columns."""
+        return None if self.loaded.strata is None else _names_of(self.loaded.strata[0], rows)
+
+
+def _names_of(codes: Codes, rows: Places) -> np.ndarray:
+    return np.asarray(np.take(np.array([*codes.names, None], dtype=object), np.take(codes.codes, rows)))
 
 
 def drop_small_groups(loaded: Loaded) -> tuple[Loaded, tuple[str, ...]]:

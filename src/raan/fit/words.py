@@ -159,7 +159,9 @@ def inputs(outcome: Outcome) -> tuple[str, ...]:
 
 def _inputs(outcome: Outcome) -> Iterator[str]:
     facts, rule = outcome.facts, outcome.rule
-    crossed = " × ".join(facts.attributes)
+    crossed = " × ".join(facts.sensitive)
+    if facts.control:
+        yield f"Groups of {crossed} are compared within each value of {' × '.join(facts.control)} only."
     if facts.sees_attribute:
         because = "" if facts.in_python else ", as --keep-attribute asked"
         yield f"{crossed} is an input of this model{because}: new rows must state it."

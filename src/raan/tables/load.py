@@ -71,6 +71,8 @@ class Loaded:
         person: whose row it is, as codes; None where each is another's.
         rest: the rows of the file that were not drawn; None where there are none, or where they cannot be read on
             their own.
+        strata: the codes of the control columns, and those of the attribute alone; None without control columns.
+            With them, `attribute` is crossed.
     """
 
     name: str
@@ -85,6 +87,7 @@ class Loaded:
     weight: Float[np.ndarray, "row"] | None = None
     person: Int[np.ndarray, "row"] | None = None
     rest: Rest | None = None
+    strata: tuple[Codes, Codes] | None = None
 
     @property
     def rows(self) -> int:
@@ -144,6 +147,7 @@ def from_frame(
     ignore: Name | Sequence[Name] = (),
     weight: Name | None = None,
     person: Name | None = None,
+    control: Name | Sequence[Name] = (),
     types: Mapping[Name, Type] | None = None,
     keep_attribute: bool = False,
     test: object = None,
@@ -169,6 +173,7 @@ def from_frame(
         weight: a column with what each row counts, such as a survey's weights. It is no feature.
         person: a column that says whose row it is, where people have several: all rows of a person are on one side
             of every split. It is no feature.
+        control: columns within whose values groups are compared, such as the kind of job. They are features, too.
         types: "number" or "category" for columns that do not look like what they are.
         keep_attribute: whether the attribute is a feature too.
         test: a second table whose rows are the test rows; the first is then split by the first two sizes.
@@ -199,6 +204,10 @@ def from_frame(
         whole.check_names(getattr(media, option), option)
     roles = _check_roles(whole, label, attribute, ignore, {"weight": weight, "person": person}, asked)
     target, attributes = next(iter(roles)), [name for name, role in roles.items() if role == "attribute"]
+    controls = list(_read_names(control, "control"))
+    whole.check_names(controls, "control")
+    if twice := next((name for name in controls if name in {target, *attributes}), None):
+        raise InputError(Option("control"), f"names {twice!r}, the label or an attribute", "other columns")
     check_media(media, list(roles))
     stacked, apart = whole, 0
     if test is not None:
@@ -206,7 +215,7 @@ def from_frame(
         second = read(test, text=words, argument="test", **options)  # type: ignore[arg-type]
         stacked = concatenate(whole, second, [name for name in whole.names if roles.get(name) != "ignored"])
         apart = len(second.frame)
-    named = [target, *attributes]
+    named = [target, *attributes, *controls]
     respelt, spelt = respell({name: stacked.frame[name] for name in named}, rules.merge_spellings)
     stacked = replace(stacked, frame=stacked.frame.assign(**respelt)) if rules.merge_spellings else stacked
     table, classes, notes = _read_label(stacked, target, asked, rules)
@@ -214,6 +223,11 @@ def from_frame(
     if test is not None and not apart:
         raise InputError(Option("test"), "has no row with a label", f"a class in its column {target!r}")
     groups, binned = _read_groups(table, attributes, asked, rules)
+    strata = None
+    if controls:
+        within, more_binned = _read_groups(table, controls, asked, rules)
+        binned, strata = [*binned, *more_binned], (within, groups)
+        groups = cross_codes(strata)
     weights, persons = read_weight(table, weight), read_person(table, person)
     parts = _split(table, apart, classes, groups, sizes, seed, persons)
     if rules.min_cell_rows:  # before texts and images are embedded, which may take minutes
@@ -239,10 +253,11 @@ def from_frame(
         drawn = np.isin(np.arange(whole.drawn_of), whole.frame.index)
         source = open_source(Path(cast(str, frame)), layout)
         counted = None if weight is None else str(weight)
-        rest = Rest(source, drawn, target, tuple(attributes), asked, counted, preprocessing)
+        rest = Rest(source, drawn, target, (*controls, *attributes), asked, counted, preprocessing)
     loaded = Loaded(
         *(table.name, features, classes, groups, parts, preprocessing, described, (), embedding, weights, persons),
         rest,
+        strata,
     )
     others = {name: column for name, column in embedded.items() if name not in attributes}
     left_out = [checks.describe_unfit(unfit)] if unfit else []
