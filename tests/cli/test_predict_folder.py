@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from commands import ENVIRONMENT, RAAN, people, raan, said
+from commands import ENVIRONMENT, RAAN, installed_raan, people, raan, said
 from systems import linux
 
 FILES = ("a.csv", "b.parquet", "deep/c.tsv")
@@ -213,7 +213,7 @@ def test_an_address_where_no_cluster_answers_is_an_error_in_words(made, tmp_path
     pytest.importorskip({"dask": "distributed", "ray": "ray"}[engine])
     model, data = made
     address = ("--engine", engine, "--address", "127.0.0.1:1")
-    result = raan("predict", model, data, "--out", tmp_path / "out", *address)
+    result = installed_raan("predict", model, data, "--out", tmp_path / "out", *address)
     assert result.returncode == 2
     assert f"no {engine.title()} " in said(result)
     assert "answers at 127.0.0.1:1" in said(result)
