@@ -223,12 +223,12 @@ def test_an_address_where_no_cluster_answers_is_an_error_in_words(made, tmp_path
 class TestKilled:
     """A worker, or the command itself, is killed in the middle of the work."""
 
-    ROWS = 20_000
+    ROWS, NUMBER = 20_000, 8  # so many that no worker is out of work when the first file is finished
 
     @pytest.fixture
     def many(self, made, tmp_path):
         (tmp_path / "many").mkdir()
-        for number in range(4):
+        for number in range(self.NUMBER):
             people(tmp_path / "many" / f"{number}.csv", rows=self.ROWS, seed=number)
         return made[0], tmp_path / "many"
 
@@ -257,7 +257,7 @@ class TestKilled:
             return b""
 
     def assert_whole(self, model, data, out, tmp_path):
-        for name in ("0.csv", "3.csv"):
+        for name in ("0.csv", f"{self.NUMBER - 1}.csv"):
             alone = tmp_path / "alone.csv"
             assert raan("predict", model, data / name, "--out", alone, "--id", "id").returncode == 0
             assert alone.read_bytes() == (out / name).read_bytes()
@@ -268,23 +268,23 @@ class TestKilled:
         shown, words = process.communicate(timeout=300)
         assert process.returncode == 0, words
         found = json.loads(shown)
-        assert [found["files"], found["rows"]] == [4, 4 * self.ROWS]
+        assert [found["files"], found["rows"]] == [self.NUMBER, self.NUMBER * self.ROWS]
         self.assert_whole(*many, tmp_path / "out", tmp_path)
 
     def test_the_command_that_is_killed_loses_nothing_finished_and_leaves_no_worker(self, many, tmp_path):
         process, workers = self.begin(*many, tmp_path / "out")
         deadline = time.monotonic() + 120
-        while not {*os.listdir(tmp_path / "out")} & {f"{number}.csv" for number in range(4)}:
+        while '"file"' not in (tmp_path / "out" / "_predictions.jsonl").read_text():
             assert time.monotonic() < deadline
             time.sleep(0.005)
-        time.sleep(0.2)  # until it is recorded
         process.send_signal(signal.SIGKILL)
-        process.communicate()
+        process.wait()
         while any(b"popen_loky" in self.command(each) for each in workers):
             assert time.monotonic() < deadline
             time.sleep(0.05)
+        process.communicate()
         recorded = (tmp_path / "out" / "_predictions.jsonl").read_text().count('"file"')
         assert recorded >= 1
         found = score(*many, tmp_path / "out")
-        assert [found["files"], found["predicted"]] == [4, 4 - recorded]
+        assert [found["files"], found["predicted"]] == [self.NUMBER, self.NUMBER - recorded]
         self.assert_whole(*many, tmp_path / "out", tmp_path)
