@@ -12,6 +12,8 @@ from raan import load
 from raan import measures as m
 from raan.fit.outcome import Outcome
 
+pytestmark = pytest.mark.filterwarnings("ignore::raan.errors.DataWarning")  # the height gives the sex away
+
 TABLE = ("--label", "hired", "--attribute", "sex")
 
 

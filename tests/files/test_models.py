@@ -27,6 +27,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -554,6 +555,7 @@ NAMED = [
     make_pipeline(_selected, LogisticRegression()),
     CalibratedClassifierCV(LogisticRegression(), cv=2),
     MLPClassifier((3,), max_iter=5, random_state=0),
+    KNeighborsClassifier(3),
 ]
 """The estimators that README and docs name; calibration is the advice of an error."""
 
@@ -616,7 +618,7 @@ class TestTypes:
         lines = re.findall(
             r"from (?:sklearn|xgboost|lightgbm)[\w.]* import (.+)", "".join(p.read_text() for p in pages)
         )
-        named = {name.strip() for line in lines for name in line.split(",")}
+        named = {name.partition("#")[0].strip() for line in lines for name in line.split(",")}
         estimators = {
             name for name in named if name.endswith(("Classifier", "Regression", "Scaler", "Vectorizer"))
         }

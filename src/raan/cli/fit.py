@@ -188,7 +188,7 @@ def fit(
             with _until_interrupted():
                 clock = Clock(options.seconds - read - kept_back, show_time)
                 found = fit_all(
-                    loaded, options, clock, Source(data.name, label, attribute, control or (), command())
+                    loaded, options, clock, Source(data.name, label, attribute, command(), control or ())
                 )
             show_time("writing", 1, 1)
             write(found.outcome, found.model, found.baseline.save, folder, out)

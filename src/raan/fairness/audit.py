@@ -107,6 +107,8 @@ def audit(
     _check_options(confidence, replicates, min_count)
     if not isinstance(merge_spellings, bool | np.bool_):
         raise InputTypeError(Option("merge_spellings"), f"is {merge_spellings!r}", "True or False")
+    columns = {"sample_weight": sample_weight, "groups": groups, "control_features": control_features}
+    check_order(y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features, **columns)
     label, prediction, attribute, notes = _encode(y_true, y_pred, sensitive_features, merge_spellings)
     if not isinstance(measures, list | tuple):
         raise InputTypeError(Option("measures"), f"is {measures!r}", "a list of measures")
@@ -302,7 +304,6 @@ def _encode(
     y_true: object, y_pred: object, sensitive_features: object, merge: bool
 ) -> tuple[Codes, Codes, Codes, tuple[str, ...]]:
     """Encode the columns, equally long, with notes; classes are numbered over the union of both columns'."""
-    check_order(y_true=y_true, y_pred=y_pred, sensitive_features=sensitive_features)
     label, prediction, notes = match_classes(y_true, y_pred)
     attribute = encode_attribute(sensitive_features)
     joint = Codes(np.concatenate([label.codes, prediction.codes]), label.names)

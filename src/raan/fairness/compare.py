@@ -1,5 +1,6 @@
 """Several classifiers on the same rows, side by side, with the paired differences from the first of them."""
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -8,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from jaxtyping import Float, Int
 
-from raan.errors import InputError, InputTypeError, Option, needing
+from raan.errors import DataWarning, InputError, InputTypeError, Option, needing
 from raan.fairness.audit import (
     _check_classes,
     _check_options,
@@ -25,6 +26,7 @@ from raan.fairness.groups import (
     check_lengths,
     check_order,
     check_size,
+    check_unmasked,
     encode_attribute,
     match_classes,
 )
@@ -196,16 +198,21 @@ def compare(
     if not isinstance(models, Mapping) or not models:
         raise InputTypeError(Option("models"), f"is {models!r}", "a dict of fitted classifiers by name")
     predicted = {name: _predict(model, X, sensitive_features) for name, model in models.items()}
-    check_order(X=X, y=y, sensitive_features=sensitive_features)
+    arrays = {f"models[{name!r}]": each for name, each in models.items() if not hasattr(each, "predict")}
+    check_order(X=X, y=y, sensitive_features=sensitive_features, **arrays)
+    for name, column in {"y": y, **arrays}.items():
+        check_unmasked(column, name)
     attribute, true = encode_attribute(sensitive_features), np.asarray(y)
     check_lengths(
         y=true,
         sensitive_features=attribute.codes,
         **{f"models[{name!r}]": each for name, each in predicted.items()},
     )
-    label, joint, _ = match_classes(np.tile(true, len(predicted)), np.concatenate([*predicted.values()]))
+    label, joint, notes = match_classes(np.tile(true, len(predicted)), np.concatenate([*predicted.values()]))
     if len(label.names) < 2:
         raise InputError(Option("y"), f"holds one class only, {label.names[0]!r}", "at least two")
+    for note in notes:
+        warnings.warn(note, DataWarning, stacklevel=2)
     _check_classes(label, joint)
     check_common(label, joint)
     check_size(len(label.names), len(attribute.names))

@@ -67,7 +67,7 @@ def effective_weights(
     """
     if weight is None and person is None:
         return None
-    weight = np.ones(len(cell)) if weight is None else weight
+    weight = np.ones(len(cell)) if weight is None else weight / weight.max()  # squares neither vanish nor overflow
     person = np.arange(len(cell)) if person is None else person
 
     def add_up(part: Int[np.ndarray, "row"]) -> tuple[np.ndarray, np.ndarray]:

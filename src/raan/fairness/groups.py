@@ -508,8 +508,8 @@ def _fold(name: str) -> str:
     return str(int(number)) if number.is_integer() else text
 
 
-def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | None:
-    """The user's weights as floats, one for each row."""
+def read_weights(sample_weight: Any, rows: int, *, allow_zeros: bool = False) -> Float[np.ndarray, "row"] | None:
+    """The user's weights as floats, one for each row; all of them 0 is allowed of a part of a table only."""
     if sample_weight is None:
         return None
     check_unmasked(sample_weight, "sample_weight")
@@ -521,6 +521,6 @@ def read_weights(sample_weight: Any, rows: int) -> Float[np.ndarray, "row"] | No
         raise ValueError(
             f"sample_weight has shape {weight.shape}; expected ({rows},), one weight for each row of X"
         )
-    if not np.isfinite(weight).all() or (weight < 0).any() or not weight.any():
+    if not np.isfinite(weight).all() or (weight < 0).any() or not (allow_zeros or weight.any()):
         raise ValueError("sample_weight holds values that are negative, nan or infinite, or nothing but zeros")
     return weight

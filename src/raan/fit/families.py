@@ -31,12 +31,12 @@ FOLDS = 3
 """In how many parts rows are left out."""
 
 TIMED = 32_000
-"""Rows of the larger one of two fits by which the time of a large one is estimated; a quarter of a small table."""
+"""Rows of the larger one of two fits by which the time of a large one is estimated; half of a small table."""
 
 SMALL = 2_000
 """Training rows of a table whose fits are not timed."""
 
-SEARCH, COUNT = 2.0, 1e-5
+SEARCH, COUNT = 1.0, 1e-5
 """Seconds that planning takes, whatever the number of rows, and that counting a row takes, about."""
 
 MARGIN = 1.2
@@ -143,17 +143,15 @@ def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any], train_size: i
     return Family(kind.title, frontier, Evaluation(posterior, label, group, reference, weight))
 
 
-def count_rest(reference: Family, best: TradeOff, blocks: Iterable[Block]) -> TradeOff:
-    """Evaluate a trade-off on further rows, together with those that evaluated it before.
-
-    Rows with weights are counted without the former, whose weights were scaled by their effective sample size.
-    """
+def count_rest(reference: Family, best: TradeOff, rows: Rows, blocks: Iterable[Block]) -> TradeOff:
+    """Evaluate a trade-off on further rows, together with the training rows that evaluated it before."""
     frontier, own = best.frontier, best.family is reference
-    before = best.family.frontier.evaluation_
-    tallies = []
-    if before.weight is None:
-        with_reference = replace(before, reference=reference.frontier.evaluation_.reference)
-        tallies.append(_tally(frontier, with_reference, None, own=own))  # the model has their fingerprints
+    before = replace(
+        best.family.frontier.evaluation_,
+        reference=reference.frontier.evaluation_.reference,
+        weight=rows.weight(rows.training[frontier.held_]),  # not yet scaled by the effective sample size
+    )
+    tally_before = _tally(frontier, before, None, own=own)  # the model has their fingerprints
 
     def tally(block: Block) -> Tally:
         posterior = best.family.frontier.posterior(block.features)
@@ -162,12 +160,9 @@ def count_rest(reference: Family, best: TradeOff, blocks: Iterable[Block]) -> Tr
         evaluation = Evaluation(posterior, block.label, block.group, decided, block.weight)
         return _tally(frontier, evaluation, hash_rows(block.features, block.label), own=own)
 
-    for found in in_threads(tally, blocks):
-        tallies = [reduce(add, [*tallies, found])]
-    if not tallies:
-        return best
+    found = reduce(add, in_threads(tally, blocks), tally_before)
     with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice
-        return best._replace(frontier=frontier.with_tally(tallies[0]))
+        return best._replace(frontier=frontier.with_tally(found))
 
 
 def _tally(
@@ -255,9 +250,9 @@ class Pace(NamedTuple):
 
     @classmethod
     def measure(cls, kind: Kind, rows: Rows) -> Pace:
-        """Fit the kind to some of the training rows, and to eight times as many."""
-        most = min(len(rows.training) // 4, TIMED)
-        several = [rows.few(size) for size in (most // 8, most)]
+        """Fit the kind to some of the training rows, and to four times as many."""
+        most = min(len(rows.training) // 2, TIMED)
+        several = [rows.few(size) for size in (most // 4, most)]
         _time(kind, several[0])  # the first fit pays for threads and caches
         sizes = [len(each.training) for each in several]
         fits, asks = zip(*(_time(kind, each) for each in several), strict=True)

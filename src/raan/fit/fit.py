@@ -1,6 +1,7 @@
 """From a table to a fairer model: kinds of model within a time budget, and the choice by the user's rule."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from time import monotonic
@@ -75,8 +76,8 @@ class Source(NamedTuple):
     name: str
     label: str
     attributes: Sequence[str]
-    control: Sequence[str] = ()
     command: str = ""
+    control: Sequence[str] = ()
 
 
 class Fit(NamedTuple):
@@ -108,12 +109,12 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
         known = expect_with_known_groups(families[0])
     reference, best = choose_family(families)
     learnt = len(rows.training) if train_size is None else train_size
-    judged, left_out = best.frontier.evaluation_.rows, 0
+    judged, about_rest = best.frontier.evaluation_.rows, list[str]()
     if rows.loaded.rest is not None:
         with clock.limit():
-            best, counted = _count_rest(reference, best, rows, rows.loaded.rest, clock)
-            judged, left_out = judged + counted, rows.loaded.rest.rows - counted
-    found = [*notes, *_note_sizes(learnt, judged, left_out, rows)]
+            best, counted, about_rest = _count_rest(reference, best, rows, rows.loaded.rest, clock)
+            judged += counted
+    found = [*notes, *_note_sizes(learnt, judged, rows), *about_rest]
     if clock.interrupted:
         found.append("Training was interrupted: the choice is among what had been trained by then.")
     found += choose_with_warnings(best.frontier)[1]
@@ -165,37 +166,52 @@ def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[int | None, float
     return size, seconds
 
 
-def _count_rest(reference: Family, best: TradeOff, rows: Rows, rest: Rest, clock: Clock) -> tuple[TradeOff, int]:
+def _count_rest(
+    reference: Family, best: TradeOff, rows: Rows, rest: Rest, clock: Clock
+) -> tuple[TradeOff, int, list[str]]:
     """Evaluate a trade-off on the rows of a file that are not in memory, or on as many as the time allows.
 
-    Which rows come first is drawn at random. Where time is left after a reading, the file is read once more.
+    Which rows come first is drawn at random. Where time is left after a reading, the file is read once more. With
+    the trade-off come the number of rows and notes on those that were not counted.
     """
     some = np.array_split(rows.test[:PACED], -(-min(PACED, len(rows.test)) // BLOCK))
-    begun, counted = monotonic(), 0
-    known = (Block(rows.features(each), rows.label(each), rows.group(each), None) for each in some)
-    count_rest(reference, best, known)
+    begun, counted, strange = monotonic(), 0, Counter[str]()
+    known = (Block(rows.features(each), rows.label(each), rows.group(each), rows.weight(each)) for each in some)
+    count_rest(reference, best, rows, known)
     pace = (monotonic() - begun) / min(PACED, len(rows.test))
-    reading = READING * len(rest.drawn)
+    reading, read = READING * len(rest.drawn), 0.0
 
     def blocks() -> Iterator[Block]:
-        nonlocal counted, pace
-        first, last = 0.0, 0.0
-        while (share := IN_ONE_READING * (clock.left - reading) / (pace * rest.rows)) > 0 and last < 1:
-            first, last, before, begun = last, min(1.0, last + share), counted, monotonic()
-            if last - first < LEAST_READING:
+        nonlocal counted, pace, read
+        while (share := IN_ONE_READING * (clock.left - reading) / (pace * rest.rows)) > 0 and read < 1:
+            last, before, begun = min(1.0, read + share), counted, monotonic()
+            if last - read < LEAST_READING:
                 return
-            for block in rest.blocks(rows.classes, rows.groups, (first, last), rows.seed):
+            for block in rest.blocks(rows.classes, rows.groups, (read, last), rows.seed):
                 counted += len(block.label)
+                strange.update(block.strange)
                 yield block
-            pace = max(monotonic() - begun - reading, 0.1 * reading) / max(counted - before, 1)
+            read, pace = last, max(monotonic() - begun - reading, 0.1 * reading) / max(counted - before, 1)
 
-    with clock.work("evaluating more rows", clock.left):
-        best = count_rest(reference, best, blocks())
-    return best, counted
+    try:
+        with clock.work("evaluating more rows", clock.left):
+            best = count_rest(reference, best, rows, blocks())
+    except InputError as error:
+        return best, 0, [f"The rows of the file that are not in memory were not counted: {error}."]
+    notes = []
+    if strange:
+        named = listed([f"{number:,} have {what}" for what, number in strange.items()], 5)
+        notes.append(
+            f"Of the rows that are not in memory, {named}. Those without a class that the model knows are not "
+            "counted, and those of another group are of unknown group."
+        )
+    if left_out := round((1 - read) * rest.rows):
+        notes.append(f"About {left_out:,} rows, drawn at random, were left out to keep within the time.")
+    return best, counted, notes
 
 
-def _note_sizes(learnt: int, judged: int, left_out: int, rows: Rows) -> Iterator[str]:
-    """A note where some rows trained and others chose, and where not all rows did one or the other."""
+def _note_sizes(learnt: int, judged: int, rows: Rows) -> Iterator[str]:
+    """A note where some rows trained and others chose."""
     if learnt == judged:
         return
     yield (
@@ -204,8 +220,6 @@ def _note_sizes(learnt: int, judged: int, left_out: int, rows: Rows) -> Iterator
     )
     if learnt < int(MAX_SHARE * len(rows.training)):
         yield "More rows would not have been learnt from in time: give more --minutes for more."
-    if left_out > 0:
-        yield f"{left_out:,} rows of the file, drawn at random, were left out to keep within the time."
 
 
 def _note_embedded(preprocessing: Preprocessing) -> Iterator[str]:

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow
 from pandas.api import types
-from pyarrow.parquet import ParquetWriter
+from pyarrow.parquet import ParquetWriter, read_schema
 
 from raan.errors import InputError, Option
 from raan.fit.classifier import TableClassifier
@@ -117,7 +117,7 @@ def open_writer(out: Path, data: Path) -> Iterator[Write]:
         raise ValueError(f"{out} is the data themselves, which the predictions would replace: name another file")
     with write_whole(out) as part:
         if suffix in PARQUET:
-            with _parquet(part) as write:
+            with _parquet(part, data) as write:
                 yield write
         else:
             with part.open("w", encoding="utf-8", newline="") as stream:
@@ -174,16 +174,26 @@ def note_replaced(cells: int) -> list[str]:
 
 
 @contextmanager
-def _parquet(part: Path) -> Iterator[Write]:
-    """Frames as row groups of one file, of the types that the first one has."""
+def _parquet(part: Path, data: Path) -> Iterator[Write]:
+    """Frames as row groups of one file, of the types that the first one has.
+
+    A column of which the first one has no value is of the type that it has in the data.
+    """
     writer: Any = None
+
+    def complete(schema: pyarrow.Schema) -> pyarrow.Schema:
+        own = read_schema(data) if data.suffix.lower() in PARQUET else ()
+        known = {each.name.strip(): each.type for each in own}
+        unknown = {each.name for each in schema if pyarrow.types.is_null(each.type)}
+        types = {each.name: known.get(each.name, pyarrow.string()) for each in schema if each.name in unknown}
+        return pyarrow.schema([pyarrow.field(each.name, types.get(each.name, each.type)) for each in schema])
 
     def write(frame: pd.DataFrame) -> None:
         nonlocal writer
-        schema = None if writer is None else writer.schema
-        table = pyarrow.Table.from_pandas(frame, schema=schema, preserve_index=False)
-        writer = writer or ParquetWriter(part, table.schema)
-        writer.write_table(table)
+        if writer is None:
+            schema = pyarrow.Schema.from_pandas(frame, preserve_index=False)
+            writer = ParquetWriter(part, complete(schema))
+        writer.write_table(pyarrow.Table.from_pandas(frame, schema=writer.schema, preserve_index=False))
 
     try:
         yield write

@@ -147,6 +147,10 @@ def predict_folder(
     with lock(out / f".{MANIFEST}.lock"), _open_manifest(out) as (earlier, record):
         finished, jobs = {}, {}
         for name, file in inputs.items():
+            if (out / name).is_symlink():
+                raise InputError(
+                    str(out / name), "is a link, and what it leads to would be replaced", "a file, or none"
+                )
             before = earlier.get(name)
             if before and (before.made, before.data, before.out) == (made, _stamp(file), _stamp(out / name)):
                 finished[name] = before

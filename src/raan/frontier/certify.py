@@ -12,7 +12,7 @@ from jaxtyping import Int
 from raan.errors import InputError, Option
 from raan.fairness.certificate import Certificate, certify_counts
 from raan.fairness.counts import MIN_MEASURED, count
-from raan.fairness.groups import check_lengths, match_groups
+from raan.fairness.groups import check_lengths, check_order, match_groups
 from raan.fitting import class_name, count_rows, match_classes
 from raan.frontier.decide import Evaluation, decide
 from raan.frontier.sketch import Overlap, Sketch, hash_rows
@@ -56,6 +56,7 @@ def certify(
     if len(model.groups_) < 2:
         raise InputError(Option("sensitive_features"), "had fewer than two groups in fit", "groups to compare")
     names = [class_name(value) for value in model.classes_.tolist()] if classes is None else list(classes)
+    check_order(X=X, y=y, sensitive_features=sensitive_features)
     label = match_classes(y, names)
     rows = count_rows(X)
     check_lengths(X=range(rows), y=label)

@@ -198,6 +198,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         models_: the posteriors of the folds; predictions average them.
         sizes_: how many rows trained, and how many evaluated the points.
         sketch_: fingerprints of some training rows, by which `certify` recognises them.
+        held_: the places of the rows that evaluated the points; not in a file that was saved.
         evaluation_: the training rows with their cross-validated posterior; not in a file that was saved.
     """
 
@@ -281,7 +282,8 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
         check_parameters(self)
         self.strata_: Strata = ()
         self._rule()
-        check_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        columns = {"sample_weight": sample_weight, "groups": groups, "control_features": control_features}
+        check_order(X=X, y=y, sensitive_features=sensitive_features, **columns)
         warn_large_budget(self.accuracy_drop, stacklevel=2)
         if sensitive_features is None:
             warnings.warn(
@@ -331,7 +333,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
             self.models_ = [model]
         self.sketch_ = Sketch.of(X, cells.label)
         self._remember_input(X)
-        self.sizes_ = (rows if self.train_size is None else rows - len(held), len(held))
+        self.sizes_, self.held_ = (rows if self.train_size is None else rows - len(held), len(held)), held
         label, group = cells.label[held], group[held]
         weight = None if given is None else given[held]
         person = None if person is None else person[held]

@@ -18,7 +18,7 @@ from sklearn.utils import _safe_indexing
 
 from raan.errors import InputError, InputTypeError, listed
 from raan.fairness.counts import find_factor
-from raan.fairness.groups import check_lengths, match_groups, read_weights
+from raan.fairness.groups import check_lengths, check_order, match_groups, read_weights
 from raan.fitting import class_name, count_rows, in_threads, match_classes
 from raan.frontier.decide import Counted, Evaluation, decide
 from raan.frontier.sketch import Overlap, Sketch, hash_rows
@@ -141,7 +141,7 @@ def _tally_each(model: FairFrontier, partitions: Any, columns: Columns | None) -
         for row in partitions.map_batches(run, batch_format="pandas", batch_size=None).iter_rows():
             yield Tally.of_bytes(row["tally"])
     else:
-        for part in partitions:
+        for part in [partitions] if hasattr(partitions, "columns") else partitions:
             yield tally_partition(model, part, columns, in_threads)
 
 
@@ -166,7 +166,8 @@ def tally_partition(
     label = match_classes(y, [class_name(value) for value in model.classes_.tolist()])
     check_lengths(X=range(rows), y=label)
     group = match_groups(sensitive_features, model.groups_, rows, allow_unknown=True)
-    weight = read_weights(sample_weight, rows)
+    weight = read_weights(sample_weight, rows, allow_zeros=True)
+    check_order(X=X, y=y, sensitive_features=sensitive_features, sample_weight=sample_weight)
 
     def tally(block: Int[np.ndarray, "row"]) -> Tally:
         some = _safe_indexing(X, block)
@@ -209,12 +210,14 @@ def _read_partition(model: FairFrontier, part: Any, columns: Columns | None) -> 
         *([columns.sample_weight] if columns.sample_weight else []),
     ]
     known = getattr(model, "feature_names_in_", None)
-    names = [name for name in part.columns if name not in others] if known is None else list(known)
+    if known is None:
+        came = "is a frame, and the model was fitted to an array, whose columns have no names"
+        raise InputTypeError("a partition", came, "a tuple of X, y and sensitive_features, X an array")
+    names = list(known)
     lacking = [name for name in (*others, *names) if name not in part.columns]
     if lacking:
         raise InputError(
             "a partition", f"lacks the column {lacking[0]!r}", listed(list(map(str, part.columns)), 20)
         )
-    X = part[names] if known is not None else part[names].to_numpy()
     weight = part[columns.sample_weight] if columns.sample_weight else None
-    return X, part[columns.label], part[columns.sensitive_features], weight
+    return part[names], part[columns.label], part[columns.sensitive_features], weight

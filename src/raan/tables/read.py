@@ -55,6 +55,7 @@ _NULLABLE: dict[pa.DataType, Any] = {  # whole numbers stay whole where some are
 }
 HEAD = 1_000  # rows in which numbers with leading zeros are looked for
 _PADDED = re.compile(r"0\d+")
+_INDEX = re.compile(r"__index_level_\d+__")  # a column in which pandas keeps an index without a name
 _SURROGATES = re.compile("[\ud800-\udfff]")  # bytes that cannot be decoded come as these
 SEPARATOR = "\x1f"  # what a delimiter outside of ASCII is replaced with: pandas does not take it
 
@@ -214,14 +215,16 @@ def read(
     return _draw(table, max_rows, seed)
 
 
-def read_weight(table: RawTable, name: str | int | np.integer | None) -> Float[np.ndarray, "row"] | None:
-    """Return what each row counts."""
+def read_weight(
+    table: RawTable, name: str | int | np.integer | None, *, allow_zeros: bool = False
+) -> Float[np.ndarray, "row"] | None:
+    """Return what each row counts; that all rows count nothing is allowed of a part of a table only."""
     if name is None:
         return None
     column = table.check([str(name)], {str(name): "number"})[str(name)]
     weight = column.to_numpy(dtype=np.float64)
     wrong = ~(np.isfinite(weight) & (weight >= 0))
-    if wrong.any() or not weight.any():
+    if wrong.any() or not (allow_zeros or weight.any()):
         row = int(wrong.argmax())
         where = f"{table.locate(row)}: the weight {name!r}"
         raise InputError(where, f"is {weight[row]:g}", "numbers from 0 up, not all of them 0")
@@ -385,7 +388,8 @@ def _open_parquet(path: Path, decimal: str) -> Source:
         file = ParquetFile(path, memory_map=True)
     except (ValueError, OSError) as error:  # those of pyarrow are among them
         raise InputError(str(path), f"cannot be read ({error})", "a Parquet file") from error
-    names = tuple(_check_names(str(path), file.schema_arrow.names))
+    named = ["" if _INDEX.fullmatch(name) else name for name in file.schema_arrow.names]
+    names = tuple(_check_names(str(path), named))
     rows = file.metadata.num_rows
 
     def read(
@@ -396,7 +400,9 @@ def _open_parquet(path: Path, decimal: str) -> Source:
         try:
             batches = file.iter_batches(CHUNK) if rows else [pa.RecordBatch.from_pylist([], file.schema_arrow)]
             for batch in batches:
-                frame = batch.select(places).to_pandas(split_blocks=True, types_mapper=_NULLABLE.get)
+                frame = batch.select(places).to_pandas(
+                    split_blocks=True, types_mapper=_NULLABLE.get, ignore_metadata=True
+                )
                 del batch
                 frame = frame.set_axis(list(columns), axis=1).set_axis(range(done, done + len(frame)))
                 done += len(frame)
@@ -562,10 +568,9 @@ def _read_chunks(
     """
     called = {name: str(place) for place, name in enumerate(names)}  # names may be empty
     wanted = [called[name] for name in columns]
-    rows = 0
     with open_text(file.path, file.encoding) as (stream, done), warnings.catch_warnings():
         warnings.simplefilter("ignore", pd.errors.ParserWarning)  # too many values, which the scan sees
-        scan = _Scan(file, stream)
+        scan = _Scan(file, stream, len(names) - 1)
         try:
             parsed = pd.read_csv(  # type: ignore[call-overload]
                 scan,
@@ -588,24 +593,24 @@ def _read_chunks(
                 for name in kept:
                     if frame[name].str.startswith("'").any():
                         frame[name] = frame[name].map(unguard_cell)
-                rows += len(frame)
                 yield Chunk(frame, done())
         except (ValueError, OverflowError) as error:  # those of pandas are among them
             if isinstance(error, InputError):
                 raise
             file.check_rows(names)
             raise InputError(str(file.path), f"cannot be read ({error})", "rows of values") from error
-        if scan.suspicious or scan.delimiters != (rows + 1) * (len(names) - 1):
+        if scan.suspicious or scan.is_uneven([scan.begun]):
             file.check_rows(names)
 
 
 class _Scan:
     """Text on its way to pandas, scanned for what pandas accepts in silence."""
 
-    def __init__(self, file: TextFile, text: io.TextIOWrapper) -> None:
+    def __init__(self, file: TextFile, text: io.TextIOWrapper, delimiters: int) -> None:
         self.file, self.text = file, text
-        self.delimiters = 0  # outside quotes
-        self.suspicious = False  # whether text follows a closing quote
+        self.delimiters = delimiters  # outside quotes, in every row
+        self.begun = ""  # what was read of the last row, outside quotes
+        self.suspicious = False  # whether text follows a closing quote, or a row has other delimiters
         self.quoted = False  # whether a quote is open at the end of what was read
         self.closed = False  # whether what was read ends with a closing quote
         self.length = 0  # characters since the last end of a line
@@ -621,7 +626,9 @@ class _Scan:
         ends = self.file.delimiter + "\r\n "
         after = outside if self.quoted or self.closed else outside[1:]
         self.suspicious = self.suspicious or any(piece and piece[0] not in ends for piece in after)
-        self.delimiters += sum(piece.count(self.file.delimiter) for piece in outside)
+        rows = (self.begun + "".join(outside)).replace("\r", "\n").split("\n")
+        self.begun = rows.pop()
+        self.suspicious = self.suspicious or self.is_uneven(rows)
         self.quoted ^= len(pieces) % 2 == 0
         self.closed = text.endswith('"') and not self.quoted
         last = max(text.rfind("\n"), text.rfind("\r"))
@@ -630,6 +637,11 @@ class _Scan:
             for _ in self.file.lines():  # the line with the fault raises an error
                 pass
         return text if self.file.delimiter.isascii() else text.replace(self.file.delimiter, SEPARATOR)
+
+    def is_uneven(self, rows: Iterable[str]) -> bool:
+        """Return whether some row, given as its text outside quotes, has another number of delimiters."""
+        mark, expected = self.file.delimiter, self.delimiters
+        return any(row.count(mark) != expected for row in rows if row and not row.isspace())
 
 
 def concatenate(first: RawTable, second: RawTable, names: Collection[str]) -> RawTable:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from jaxtyping import Bool, Float, Float32, Int
 
-from raan.fairness.groups import UNKNOWN, Codes, cross_codes, match_names
+from raan.fairness.groups import UNKNOWN, cross_codes, match_names
 from raan.tables.columns import Type, as_categories, to_codes
 from raan.tables.preprocess import Preprocessing
 from raan.tables.read import RawTable, Source, read_weight
@@ -20,12 +22,16 @@ if TYPE_CHECKING:
 
 
 class Block(NamedTuple):
-    """Some rows; those without a class of the model are left out."""
+    """Some rows; those without a class of the model are left out.
+
+    `strange` counts the rows by what their class or group is, where the model knows none of the kind.
+    """
 
     features: Float32[np.ndarray, "row feature"]
     label: Int[np.ndarray, "row"]
     group: Int[np.ndarray, "row"]
     weight: Float[np.ndarray, "row"] | None
+    strange: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,19 +81,27 @@ class Rest:
                 kept = chunk._replace(frame=chunk.frame[wanted[chunk.frame.index]])
                 read = self.source.normalise(kept, columns, text, missing)
                 table = RawTable(str(self.source.path), read, self.source.place, decimal=self.source.decimal)
-                label = _match(self._codes(table, [self.label]), classes)
+                strange: Counter[str] = Counter()
+                label = self._match(table, [self.label], classes, "the class", strange)
+                group = self._match(table, self.attributes, groups, "the group", strange)
                 known = np.flatnonzero(label != UNKNOWN)
-                if len(known):
-                    table, label = table.take(known), label[known]
-                    group = _match(self._codes(table, self.attributes), groups)
-                    weight = read_weight(table, self.weight)
-                    yield Block(made.encode(table), label, group, weight)
+                table = table.take(known)
+                weight = read_weight(table, self.weight, allow_zeros=True)
+                yield Block(made.encode(table), label[known], group[known], weight, strange)
 
-    def _codes(self, table: RawTable, names: Sequence[str]) -> Codes:
-        columns: dict[str, pd.Series] = table.check(names, self.types)
-        return cross_codes([to_codes(as_categories(column)) for column in columns.values()])
-
-
-def _match(found: Codes, names: Sequence[str]) -> Int[np.ndarray, "row"]:
-    """The codes of a column by the names that a model knows; UNKNOWN for other values and missing ones."""
-    return np.asarray(np.array([*match_names(found.names, names), UNKNOWN])[found.codes])
+    def _match(
+        self, table: RawTable, columns: Sequence[str], names: Sequence[str], what: str, strange: Counter[str]
+    ) -> Int[np.ndarray, "row"]:
+        """The codes of columns by the names that a model knows; UNKNOWN for missing ones, and others, counted."""
+        several: dict[str, pd.Series] = table.check(columns, self.types)
+        found = cross_codes([to_codes(as_categories(column)) for column in several.values()])
+        own = match_names(found.names, names)
+        if not self.preprocessing.merge_spellings:
+            own = [place if name in names else UNKNOWN for place, name in zip(own, found.names, strict=True)]
+        rows = np.bincount(found.codes + 1, minlength=len(found.names) + 1)
+        for place, name, count in zip(own, found.names, rows[1:].tolist(), strict=True):
+            if place == UNKNOWN:
+                strange[f"{what} {name!r}"] += count
+        if columns == [self.label] and rows[0]:
+            strange["no class"] += int(rows[0])
+        return np.asarray(np.array([*own, UNKNOWN])[found.codes])
