@@ -27,7 +27,6 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
-from sklearn.neighbors import KNeighborsClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -555,7 +554,6 @@ NAMED = [
     make_pipeline(_selected, LogisticRegression()),
     CalibratedClassifierCV(LogisticRegression(), cv=2),
     MLPClassifier((3,), max_iter=5, random_state=0),
-    KNeighborsClassifier(3),
 ]
 """The estimators that README and docs name; calibration is the advice of an error."""
 
