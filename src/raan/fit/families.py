@@ -11,12 +11,12 @@ from time import monotonic
 from typing import Any, NamedTuple
 
 import numpy as np
-from jaxtyping import Float, UInt64
+from jaxtyping import Float
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 
 from raan.errors import in_shell, spell
-from raan.fairness.counts import MIN_CHOSEN, count, effective_weights
+from raan.fairness.counts import MIN_CHOSEN, effective_weights
 from raan.fairness.evidence import support_budget
 from raan.fit.rows import Rows
 from raan.fitting import fit_weighted, in_threads
@@ -143,41 +143,21 @@ def fit_family(kind: Kind, rows: Rows, parameters: dict[str, Any], train_size: i
     return Family(kind.title, frontier, Evaluation(posterior, label, group, reference, weight))
 
 
-def count_rest(reference: Family, best: TradeOff, rows: Rows, blocks: Iterable[Block]) -> TradeOff:
-    """Evaluate a trade-off on further rows, together with the training rows that evaluated it before."""
-    frontier, own = best.frontier, best.family is reference
-    before = replace(
-        best.family.frontier.evaluation_,
-        reference=reference.frontier.evaluation_.reference,
-        weight=rows.weight(rows.training[frontier.held_]),  # not yet scaled by the effective sample size
-    )
-    tally_before = _tally(frontier, before, None, own=own)  # the model has their fingerprints
+def count_rest(best: TradeOff, rows: Rows, blocks: Iterable[Block]) -> TradeOff:
+    """Evaluate the only family on further rows, together with the training rows that evaluated it before."""
+    frontier = best.frontier
+    raw = rows.weight(rows.training[frontier.held_])  # not yet scaled by the effective sample size
+    before = tally_rows(frontier, replace(frontier.evaluation_, weight=raw), None)  # it has their fingerprints
 
     def tally(block: Block) -> Tally:
-        posterior = best.family.frontier.posterior(block.features)
-        plain = posterior if own else reference.frontier.posterior(block.features)
-        decided = decide(plain, reference.frontier.points_.weights[0])
-        evaluation = Evaluation(posterior, block.label, block.group, decided, block.weight)
-        return _tally(frontier, evaluation, hash_rows(block.features, block.label), own=own)
+        posterior = frontier.posterior(block.features)
+        reference = decide(posterior, frontier.points_.weights[0])
+        evaluation = Evaluation(posterior, block.label, block.group, reference, block.weight)
+        return tally_rows(frontier, evaluation, hash_rows(block.features, block.label))
 
-    found = reduce(add, in_threads(tally, blocks), tally_before)
+    found = reduce(add, in_threads(tally, blocks), before)
     with warnings.catch_warnings(action="ignore"):  # warned of once it is the choice
         return best._replace(frontier=frontier.with_tally(found))
-
-
-def _tally(
-    frontier: FairFrontier, evaluation: Evaluation, hashes: UInt64[np.ndarray, "row"] | None, *, own: bool
-) -> Tally:
-    """Count the points of a trade-off, the first of which is the reference's, of another family unless `own`."""
-    found = tally_rows(frontier, evaluation, hashes)
-    if not own:
-        assert evaluation.reference is not None
-        classes, slots = evaluation.shape
-        found.counts[0] = count(
-            *(evaluation.label, evaluation.group, evaluation.reference, classes, slots - 1, evaluation.weight)
-        )
-        found.switched[0] = 0
-    return found
 
 
 def choose_family(families: Sequence[Family]) -> tuple[Family, TradeOff]:

@@ -112,7 +112,7 @@ def fit(loaded: Loaded, options: FitOptions, clock: Clock, source: Source) -> Fi
     judged, about_rest = best.frontier.evaluation_.rows, list[str]()
     if rows.loaded.rest is not None:
         with clock.limit():
-            best, counted, about_rest = _count_rest(reference, best, rows, rows.loaded.rest, clock)
+            best, counted, about_rest = _count_rest(best, rows, rows.loaded.rest, clock)
             judged += counted
     found = [*notes, *_note_sizes(learnt, judged, rows), *about_rest]
     if clock.interrupted:
@@ -166,9 +166,7 @@ def _plan_first(kind: Kind, rows: Rows, clock: Clock) -> tuple[int | None, float
     return size, seconds
 
 
-def _count_rest(
-    reference: Family, best: TradeOff, rows: Rows, rest: Rest, clock: Clock
-) -> tuple[TradeOff, int, list[str]]:
+def _count_rest(best: TradeOff, rows: Rows, rest: Rest, clock: Clock) -> tuple[TradeOff, int, list[str]]:
     """Evaluate a trade-off on the rows of a file that are not in memory, or on as many as the time allows.
 
     Which rows come first is drawn at random. Where time is left after a reading, the file is read once more. With
@@ -177,7 +175,7 @@ def _count_rest(
     some = np.array_split(rows.test[:PACED], -(-min(PACED, len(rows.test)) // BLOCK))
     begun, counted, strange = monotonic(), 0, Counter[str]()
     known = (Block(rows.features(each), rows.label(each), rows.group(each), rows.weight(each)) for each in some)
-    count_rest(reference, best, rows, known)
+    count_rest(best, rows, known)
     pace = (monotonic() - begun) / min(PACED, len(rows.test))
     reading, read = READING * len(rest.drawn), 0.0
 
@@ -195,7 +193,7 @@ def _count_rest(
 
     try:
         with clock.work("evaluating more rows", clock.left):
-            best = count_rest(reference, best, rows, blocks())
+            best = count_rest(best, rows, blocks())
     except InputError as error:
         return best, 0, [f"The rows of the file that are not in memory were not counted: {error}."]
     notes = []
@@ -219,7 +217,7 @@ def _note_sizes(learnt: int, judged: int, rows: Rows) -> Iterator[str]:
         f"the points; all {len(rows.test):,} test rows evaluated the choice."
     )
     if learnt < int(MAX_SHARE * len(rows.training)):
-        yield "More rows would not have been learnt from in time: give more --minutes for more."
+        yield "The time allows no more rows to train; more --minutes would."
 
 
 def _note_embedded(preprocessing: Preprocessing) -> Iterator[str]:

@@ -65,9 +65,9 @@ def decide_rows(
     highest = sum(of_class * high for of_class, (_, high) in zip(several, ranges, strict=True)) / len(chains)
     margin = TOLERANCE + ROUNDED * np.abs(weights).max()
     best = np.asarray(lowest.argmax(1))
-    rivals = highest.copy()
-    rivals[np.arange(len(best)), best] = -np.inf
-    doubtful = np.flatnonzero(~(rivals.max(1) < lowest.max(1) - margin))
+    others = highest.copy()
+    others[np.arange(len(best)), best] = -np.inf
+    doubtful = np.flatnonzero(~(others.max(1) < lowest.max(1) - margin))
     if len(doubtful):
         rows = _safe_indexing(X, doubtful)
         parts = [model.complete(rows, part[doubtful]) for model, part in zip(chains, several, strict=True)]

@@ -614,7 +614,7 @@ class FairFrontier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):  # type:
                 where rows count differently, weights) or of frames, a DataFrame of Dask, or a Dataset of Ray. Each
                 row is another person's.
             label: of frames, the column of the classes.
-            sensitive_features: of frames, the column of the groups, or several to cross.
+            sensitive_features: of frames, the column of the groups, or several to cross, control features first.
             sample_weight: of frames, the column of what each row counts.
 
         Returns:
